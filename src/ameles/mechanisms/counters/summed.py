@@ -176,7 +176,7 @@ class PlainRun(SummedRun):
             noise = self._draw_ahead()
         self._sum = total = self._sum + x
         release = total + noise
-        return release if release.bit_length() < 64 else wrapped(release)
+        return release if -(1 << 63) <= release < 1 << 63 else wrapped(release)
 
     def feed(self, xs: Any) -> IntArray:
         """Many steps at once, as an array."""
