@@ -34,7 +34,8 @@ from ameles.mechanisms.continual.estimators.distinct import ExactDistinct, Noisy
 from ameles.mechanisms.continual.monotone import continual_monotone
 from ameles.mechanisms.continual.transformation import HALTED, Halted
 from ameles.mechanisms.counters.binary import BinaryCounter
-from ameles.mechanisms.counters.choose import objective_of, points
+from ameles.mechanisms.counters.choose import objective_of
+from ameles.mechanisms.counters.deviations import points
 from ameles.mechanisms.counters.elders import EldersCounter, balanced_digits
 from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter

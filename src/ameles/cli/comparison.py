@@ -17,14 +17,9 @@ from ameles.accounting.concentrated import zcdp_rho
 from ameles.core.guarantee import Intrusions
 from ameles.core.loss import Pure
 from ameles.core.parameters import Exact, exact
-from ameles.mechanisms.counters.choose import (
-    POINTS,
-    REFERENCE,
-    Objective,
-    compare,
-    intrusions_of,
-)
+from ameles.mechanisms.counters.choose import REFERENCE, Objective, compare, intrusions_of
 from ameles.mechanisms.counters.comparison import Row
+from ameles.mechanisms.counters.deviations import POINTS
 from ameles.mechanisms.counters.gaussian.error import gaussian_lower_bound
 from ameles.mechanisms.counters.lower_bounds import intrusion_bound, packing_bound
 from ameles.mechanisms.laplace import equal_sums as laplace_sum

@@ -27,7 +27,8 @@ from typing import Any
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions
 from ameles.measures.laws import law_of
-from ameles.mechanisms.counters.choose import REFERENCE, compare, points
+from ameles.mechanisms.counters.choose import REFERENCE, compare
+from ameles.mechanisms.counters.deviations import points, stds_of
 from ameles.mechanisms.counters.gaussian.steps import GaussianStepsCounter
 from ameles.mechanisms.counters.hats.window import HatsWindowCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
@@ -54,13 +55,14 @@ class Span:
         return steps[:: -(-len(steps) // PLACES)]
 
 
+@lru_cache(maxsize=512)  # the choice of a counter and the shares of releases ask for the same
 def mean_variance(recipe: CounterRecipe, span: Span) -> float:
     """The mean variance of one cell's noise, over a spread of steps."""
     if span.window is None:
-        variances = [recipe.error.std(t) ** 2 for t in span.spread]
+        deviations = stds_of(recipe.error, span.spread)
     else:
-        variances = [law_of(recipe, span.window, t).std ** 2 for t in span.spread]
-    return math.fsum(variances) / len(variances)
+        deviations = [law_of(recipe, span.window, t).std for t in span.spread]
+    return math.fsum(each**2 for each in deviations) / len(deviations)
 
 
 def chosen(

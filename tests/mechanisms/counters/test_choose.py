@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -15,14 +14,8 @@ from ameles.core.guarantee import Intrusions
 from ameles.core.parameters import Whole
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters import choose
-from ameles.mechanisms.counters.choose import (
-    compare,
-    counter,
-    covers,
-    objective_of,
-    points,
-    worst_of,
-)
+from ameles.mechanisms.counters.choose import compare, counter, covers, objective_of
+from ameles.mechanisms.counters.deviations import points, worst_of
 from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hybrid import HybridCounter
@@ -251,20 +244,6 @@ def test_noise_that_is_too_rare_for_a_float() -> None:
     rows = compare(epsilon=1000)
     assert rows[0].ratio == 1
     assert all(row.ratio >= 1 for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("bad", "worse"),
-    [(2, 1), (7, 8), (5, 2), (2, 5), (1, 5), (8, 4), (3, 7)],  # one digit in base 4 is another
-)
-def test_the_worst_step_is_found_from_a_bad_one_that_differs_in_one_digit(
-    bad: int, worse: int
-) -> None:
-    stds = {bad: 1.0, worse: 2.0}
-    recipe: Any = SimpleNamespace(
-        arity=4, error=SimpleNamespace(std=lambda t: stds.get(t, 0.0 if 1 <= t <= 8 else 3.0))
-    )
-    assert worst_of(recipe, 8, [bad]) == 2
 
 
 @dataclass(frozen=True, kw_only=True)

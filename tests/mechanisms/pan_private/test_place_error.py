@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ameles.mechanisms.counters.choose import worst_of
+from ameles.mechanisms.counters.deviations import worst_of
 from ameles.mechanisms.laplace.mixture import LaplaceMixture
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter

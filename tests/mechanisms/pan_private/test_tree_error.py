@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ameles.mechanisms.counters.choose import objective_of, points
+from ameles.mechanisms.counters.choose import objective_of
+from ameles.mechanisms.counters.deviations import points
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.tree_counter import ENDLESS_ARITY, PanPrivateTreeCounter
 from ameles.mechanisms.pan_private.tree_run import PanPrivateTreeRun

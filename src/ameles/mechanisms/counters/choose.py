@@ -29,29 +29,30 @@ SimpleTwoCounter
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Literal, TypeAlias
-
-import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Intrusions, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.mechanisms.catalogue import COUNTERS
 from ameles.mechanisms.counters.comparison import CounterComparison, Row
-from ameles.mechanisms.counters.hats.error import HatsError
-from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.counters.recipe import CounterError, CounterRecipe
-from ameles.mechanisms.pan_private.place_error import PlaceError
+from ameles.mechanisms.counters.deviations import (
+    POINTS,
+    mean_deviation,
+    points,
+    stds_of,
+    worst_deviation,
+    worst_of,
+)
+from ameles.mechanisms.counters.recipe import CounterRecipe
 
 Objective: TypeAlias = Literal["mean", "worst"] | int
 
 # Without a horizon, counters are compared over this many steps.
 REFERENCE = 1 << 20
-# Means over longer streams are taken at this many steps, spread evenly; maxima start from these.
-POINTS = 1024
 # If the best run holds more 64-bit integers than this, and another one does not whose error is at
 # most this many times as large, that one is chosen.
 MOST_MEMORY = 1 << 27
@@ -126,14 +127,6 @@ def compare(
     rows = sorted((_measured(recipe, steps, optimise) for recipe in recipes), key=_objective)
     rows.sort(key=partial(_put_back, best=rows[0]))
     return CounterComparison(_relative(row, rows[0].objective) for row in rows)
-
-
-def points(steps: int) -> list[int]:
-    """Steps at which means and maxima are taken: all of them, or an even spread with the last."""
-    if steps <= POINTS:
-        return list(range(1, steps + 1))
-    golden = (math.sqrt(5) - 1) / 2  # multiples of it, modulo 1, fill the unit interval evenly
-    return sorted({1 + int(i * golden % 1 * steps) for i in range(POINTS)} | {steps})
 
 
 def objective_of(recipe: CounterRecipe, at: list[int], optimise: Objective) -> float:
@@ -229,66 +222,11 @@ def _best_of(
     return min(recipes, key=lambda recipe: objective_of(recipe, spread, optimise))
 
 
-def worst_of(recipe: CounterRecipe, steps: int, at: list[int]) -> float:
-    """The largest deviation of a step, found from the worst of ``at`` by changing digits.
-
-    A tree's error depends on the digits of t, so changing one digit after the other, as long
-    as the error grows, leads from a bad step to the worst.
-    """
-    return _worst(recipe, steps, dict(zip(at, stds_of(recipe.error, at), strict=True)))
-
-
-def stds_of(error: CounterError, at: Sequence[int]) -> list[float]:
-    """The deviation at each of these steps, all at once if the error knows how to."""
-    if isinstance(error, LaplaceError):
-        deviations: list[float] = error.stds(np.array(at, dtype=np.int64)).tolist()
-        return deviations
-    return [*map(error.std, at)]
-
-
-def _worst(recipe: CounterRecipe, steps: int, known: dict[int, float]) -> float:
-    """The same, if some deviations are known; all that are visited are added to them."""
-    worst = max(known, key=known.__getitem__)
-    shifts = [
-        d * size
-        for size, base in _digits(recipe, steps)
-        for d in range(1 - min(base, 64), min(base, 64))
-    ]
-    while True:
-        tried = [worst + shift for shift in shifts if 1 <= worst + shift <= steps]
-        fresh = [t for t in tried if t not in known]
-        known.update(zip(fresh, stds_of(recipe.error, fresh), strict=True))
-        better = max(tried, key=known.__getitem__, default=worst)
-        if known[better] <= known[worst]:
-            return known[worst]
-        worst = better
-
-
-def _digits(recipe: CounterRecipe, steps: int) -> list[tuple[int, int]]:
-    """For each digit that the error depends on its size, and how many values it has."""
-    if isinstance(recipe.error, HatsError):
-        shape = recipe.error.shape
-        return [*zip(shape.spans, (*shape.radices, shape.knots), strict=True)]
-    if isinstance(recipe.error, PlaceError):
-        return [*zip(recipe.error.shape.spans, recipe.error.shape.radices, strict=True)]
-    base = max(getattr(recipe, "arity", None) or getattr(recipe, "block", None) or 2, 2)
-    return [(base**level, base) for level in range(1 + int(math.log(max(steps, 2), base)))]
-
-
 def _measured(recipe: CounterRecipe, steps: int, optimise: Objective) -> Row:
-    mean, worst, bound = _errors(recipe, steps)
-    single = recipe.error.std(optimise) if isinstance(optimise, int) else 0.0
-    chosen = {"mean": mean, "worst": worst}.get(str(optimise), single)
-    return Row(recipe, mean, worst, bound, chosen, 1.0)
-
-
-@lru_cache(maxsize=512)  # plans ask again and again about the same few recipes
-def _errors(recipe: CounterRecipe, steps: int) -> tuple[float, float, float]:
-    """The mean and the worst deviation, and the bound at the end."""
-    at = points(steps)
-    known = dict(zip(at, stds_of(recipe.error, at), strict=True))
-    mean = math.sqrt(math.fsum(d * d for d in known.values()) / len(at))
-    return mean, _worst(recipe, steps, known), recipe.error.bound(steps, 0.05)
+    if isinstance(optimise, int):
+        return Row(recipe, steps, recipe.error.std(optimise))
+    deviation = {"mean": mean_deviation, "worst": worst_deviation}[optimise]
+    return Row(recipe, steps, deviation(recipe, steps))
 
 
 def _objective(row: Row) -> float:

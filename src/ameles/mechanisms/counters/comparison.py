@@ -15,6 +15,7 @@ from typing import SupportsIndex, overload
 
 from ameles.core.small_table import SmallTable
 from ameles.core.words import brief
+from ameles.mechanisms.counters.deviations import mean_deviation, worst_deviation
 from ameles.mechanisms.counters.hybrid import HybridCounter
 from ameles.mechanisms.counters.recipe import CounterRecipe
 
@@ -32,11 +33,24 @@ class Row:
     """One candidate and what it would give; errors are of one key, in counts."""
 
     recipe: CounterRecipe
-    mean: float  # root of the mean variance over the steps
-    worst: float  # largest standard deviation of a step
-    last: float  # at the last step, 95% of the errors are within
+    steps: int  # over which counters are compared
     objective: float  # what was minimised
-    ratio: float  # the objective over the best one's
+    ratio: float = 1.0  # the objective over the best one's
+
+    @property
+    def mean(self) -> float:
+        """The root of the mean variance over the steps."""
+        return mean_deviation(self.recipe, self.steps)
+
+    @property
+    def worst(self) -> float:
+        """The largest standard deviation of a step."""
+        return worst_deviation(self.recipe, self.steps)
+
+    @property
+    def last(self) -> float:
+        """At the last step, 95% of the errors are within this."""
+        return self.recipe.error.bound(self.steps, 0.05)
 
     @property
     def name(self) -> str:

@@ -71,12 +71,17 @@ def rounded_variances(laws: Sequence[WeightedSum]) -> Floats:
 
     Much faster than one by one: a variable that many laws have is looked at once.
     """
-    some = (laws[start : start + TOGETHER] for start in range(0, len(laws), TOGETHER))
-    return np.concatenate([np.zeros(0), *map(_rounded_variances, some)])
-
-
-def _rounded_variances(laws: Sequence[WeightedSum]) -> Floats:
     found = np.array([law.variance + 1 / 12 for law in laws])
+    few = np.flatnonzero(found <= WIDEST + 1 / 12).tolist()
+    for start in range(0, len(few), TOGETHER):
+        some = few[start : start + TOGETHER]
+        found[some] = np.maximum(found[some] + _series([laws[place] for place in some]), 0.0)
+    return found
+
+
+def _series(laws: Sequence[WeightedSum]) -> Floats:
+    """What rounding adds to the variance of each law besides a twelfth."""
+    added = np.zeros(len(laws))
     pairs = np.concatenate([law.half + 1j * law.weights for law in laws])
     different, places = np.unique(pairs, return_inverse=True)
     half, weights = different.real[:, None], different.imag[:, None]
@@ -92,13 +97,11 @@ def _rounded_variances(laws: Sequence[WeightedSum]) -> Floats:
     for place, law in enumerate(laws):
         own = places[end : end + len(law.counts)]
         end += len(law.counts)
-        if found[place] > WIDEST + 1 / 12:
-            continue
         value = np.exp(law.counts @ logarithms[own])
         slope = -value * (law.counts @ slopes[own])
         series = fejer * (value / (math.pi * k) ** 2 - 2 * slope / (math.pi * k))
-        found[place] = max(found[place] + float(series.sum()), 0.0)
-    return found
+        added[place] = series.sum()
+    return added
 
 
 class SmallestBounds:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ameles.core.error import checks_step
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.laplace.clusters import Clusters
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
+from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, rounded_stds
 from ameles.mechanisms.pan_private.place_clusters import GroupClusters
 from ameles.mechanisms.pan_private.place_law import FINE, NodeLaws, Spectrum, laws_of
 from ameles.mechanisms.pan_private.place_shape import PlaceShape
@@ -47,17 +47,23 @@ class PlaceError(LaplaceError):
     @checks_step
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
+        return float(self.stds(np.array([t]))[0])
+
+    def stds(self, steps: IntArray) -> NDArray[np.float64]:
+        """``std`` at each of these steps, all at once."""
+        deviations = np.sqrt([self._variance(t) for t in steps.tolist()])
+        few = np.flatnonzero(deviations < FEW_VALUES)
+        deviations[few] = rounded_stds(map(self.law, steps[few].tolist()))
+        return deviations
+
+    def _variance(self, t: int) -> float:
+        """The variance at step t, with that of rounding unless the noise has few values."""
         variance, rounding = self._announced(1).variance, 0.0
         for level, rung, digit in self.shape.cover(t):
             variance += self._laws.sums(level, rung)[digit]
             if digit and self.shape.corrects(level, digit):
                 rounding = self.rounding
-        deviation = math.sqrt(variance + rounding)
-        return deviation if deviation >= FEW_VALUES else self.law(t).rounded_std
-
-    def stds(self, steps: IntArray) -> NDArray[np.float64]:
-        """``std`` at each of these steps."""
-        return np.array([*map(self.std, steps.tolist())])
+        return variance + rounding
 
     def law(self, t: int) -> LaplaceMixture:
         *longer, (_, rung, steps) = self.shape.cover(t)

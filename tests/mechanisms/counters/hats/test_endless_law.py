@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ameles.mechanisms.catalogue import recipe_from_json
-from ameles.mechanisms.counters.choose import stds_of
+from ameles.mechanisms.counters.deviations import stds_of
 from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hats.endless_shape import EndlessShape, pieces_of

@@ -18,7 +18,7 @@ import numpy as np
 from ameles.mechanisms.counters.hats.endless_shape import EndlessShape, pieces_of
 from ameles.mechanisms.counters.hats.endless_weights import stretch_tables
 from ameles.mechanisms.counters.hats.endless_worst import worst_until
-from ameles.mechanisms.counters.hats.error import FINE, Floats, HatsError, TopCells
+from ameles.mechanisms.counters.hats.error import FINE, Floats, HatsError, NodeScales, TopCells
 from ameles.mechanisms.counters.hats.stretch import StretchShape
 from ameles.mechanisms.counters.hats.weights import BITS
 from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart
@@ -76,7 +76,7 @@ class EndlessHatsError(HatsError):
         kinds: IntArray = np.searchsorted(starts, places - later * usual.steps, side="right") - 1
         return np.maximum(kinds, 0)
 
-    def _lattices(self) -> list[tuple[Fraction, ...]]:
+    def _lattices(self) -> list[NodeScales]:
         return _scales(self.endless, self.scale)
 
 
@@ -95,7 +95,7 @@ def _runs(endless: EndlessShape, level: int) -> tuple[IntArray, list[Fraction]]:
 
 
 @lru_cache(maxsize=64)
-def _scales(endless: EndlessShape, scale: Fraction) -> list[tuple[Fraction, ...]]:
+def _scales(endless: EndlessShape, scale: Fraction) -> list[NodeScales]:
     """The scales that nodes of each level have, those of the top level by their knot."""
     found = [
         tuple(scale * endless.radix**level / share for share in _runs(endless, level)[1])
@@ -103,7 +103,7 @@ def _scales(endless: EndlessShape, scale: Fraction) -> list[tuple[Fraction, ...]
     ]
     steps = [endless.stretch(knot + 1).steps for knot in range(endless.usual)]
     tops = (scale * size / endless.knot_share(knot) for knot, size in enumerate(steps))
-    return [*found, tuple(tops)]
+    return [NodeScales(scales) for scales in (*found, tuple(tops))]
 
 
 def _in_stretch(

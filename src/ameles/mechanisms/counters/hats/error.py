@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,25 @@ FEW_VALUES = 1.0
 BLOCK = 16
 # How many blocks are worked on together, so that their numbers stay in the cache.
 TOGETHER = 128
+
+
+@dataclass(frozen=True)
+class NodeScales:
+    """The scales that the noises of a level have; what is computed from them is computed once."""
+
+    scales: tuple[Fraction, ...]
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """The same as floats."""
+        return np.array([float(scale) for scale in self.scales])
+
+    @cached_property
+    def variances(self) -> Floats:
+        """2 q / (1 - q)^2 with q = exp(-1 / b), which may be too small for a float."""
+        rates = np.array([float(1 / scale) for scale in self.scales])
+        variances: Floats = 2 * np.exp(-rates) / np.expm1(-rates) ** 2
+        return variances
 
 
 @dataclass(frozen=True)
@@ -85,7 +104,7 @@ class HatsError(LaplaceError):
         lattices = self._lattices()
         for level, (first, weights) in enumerate(self._counting(steps)):
             nodes = first[:, None] + np.arange(weights.shape[1])
-            variances = _variances(lattices[level])[self._kinds(level, nodes)]
+            variances = lattices[level].variances[self._kinds(level, nodes)]
             total += (weights**2 * variances).sum(axis=1)
         deviations: Floats = np.sqrt(total)
         # With few values the rounding adds something else.
@@ -154,7 +173,7 @@ class HatsError(LaplaceError):
             at = behind[:, :, None] + np.arange(size)
             own[rows, np.arange(inside)[:, None], at] = counted.reshape(*block.shape, size)
             nodes = first[:, :1] + np.arange(own.shape[2])
-            law = np.array([float(one) for one in lattices[level]])
+            law = lattices[level].sizes
             scales.append(law[np.clip(self._kinds(level, nodes), 0, len(law) - 1)])
             weights.append(own)
         return Cluster(
@@ -175,9 +194,9 @@ class HatsError(LaplaceError):
 
     def _nodes(self, steps: IntArray) -> list[LevelNodes]:
         """The nodes that count at each step, level by level, as arrays."""
-        levels = []
+        levels, lattices = [], self._lattices()
         for level, (first, weights) in enumerate(self._counting(steps)):
-            scales = np.array([float(scale) for scale in self._lattices()[level]])
+            scales = lattices[level].sizes
             nodes = first[:, None] + np.arange(weights.shape[1])
             kinds = np.where(weights != 0, self._kinds(level, nodes), 0)
             levels.append(LevelNodes(first, weights, scales[kinds]))
@@ -206,7 +225,7 @@ class HatsError(LaplaceError):
             parts = []
             for level, row in enumerate(rows):
                 kinds = self._kinds(level, np.arange(row.first, row.end)).tolist()
-                scales = lattices[level]
+                scales = lattices[level].scales
                 parts += [
                     LaplacePart(scales[kind], weight, 1)
                     for kind, weight in zip(kinds, abs(row.weights).tolist(), strict=True)
@@ -228,7 +247,7 @@ class HatsError(LaplaceError):
             return nodes
         return self.shape.piece(nodes * self.shape.spans[level] // self.shape.spans[-2])
 
-    def _lattices(self) -> list[tuple[Fraction, ...]]:
+    def _lattices(self) -> list[NodeScales]:
         """The scales that nodes have: on each lower level by piece, and of those at the top."""
         return _lattices(self.shape, self.scale)
 
@@ -283,18 +302,10 @@ def _interpolated(cell: IntArray, left: Floats, right: Floats, at: Floats) -> Fl
 
 
 @lru_cache(maxsize=64)
-def _lattices(shape: HatsShape, scale: Fraction) -> list[tuple[Fraction, ...]]:
+def _lattices(shape: HatsShape, scale: Fraction) -> list[NodeScales]:
     shares = [[Fraction(low, PARTS) * left for left in shape.lefts] for low in shape.lows]
     shares.append([Fraction(top, PARTS) for top in shape.tops])
     return [
-        tuple(scale * span / share for share in row)
+        NodeScales(tuple(scale * span / share for share in row))
         for span, row in zip(shape.spans, shares, strict=True)
     ]
-
-
-@lru_cache(maxsize=256)
-def _variances(scales: tuple[Fraction, ...]) -> Floats:
-    """Their variances: 2 q / (1 - q)^2 with q = exp(-1 / b), which may be too small for a float."""
-    rates = np.array([float(1 / one) for one in scales])
-    variances: Floats = 2 * np.exp(-rates) / np.expm1(-rates) ** 2
-    return variances
