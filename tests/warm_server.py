@@ -35,6 +35,8 @@ LOADED = (
     *("typer.main", "typer.rich_utils", "rich.progress", "rich.live", "rich.console"),
     *("cryptography.hazmat.primitives.ciphers.aead", "duckdb", "numpy.ma", "zoneinfo", "_strptime"),
 )
+LOADED_FOR = {"serve": "ameles.service.service"}  # by a word of the command
+STAND_IN = "AMELES_TEST_SERVER"  # the variable with which a store in Postgres stands in for a file
 PLAN = """
 [stream]
 name = "warm"
@@ -76,9 +78,22 @@ def serve(channel: socket.socket) -> None:
         words, handles, _, _ = socket.recv_fds(channel, 1 << 20, 3)
         if not words:
             return
-        channel.send(str(_start(json.loads(words), handles, channel)).encode())
+        asked = json.loads(words)
+        _load_for(asked)
+        channel.send(str(_start(asked, handles, channel)).encode())
         for handle in handles:
             os.close(handle)
+
+
+def _load_for(asked: dict[str, Any]) -> None:
+    """What a program is about to load, once for all programs of its kind that follow."""
+    wanted = [name for word, name in LOADED_FOR.items() if word in asked["arguments"]]
+    if STAND_IN in asked["environment"]:
+        wanted.append("tests.stand_in")
+    for name in wanted:
+        if name not in sys.modules:
+            importlib.import_module(name)
+            gc.freeze()
 
 
 def _rehearse(*commands: str) -> None:
