@@ -169,9 +169,12 @@ class HatsError(LaplaceError):
             first = flat.reshape(block.shape)
             behind = first - first[:, :1]
             size = counted.shape[1]
-            own = np.zeros((*block.shape, int(behind.max()) + size))
-            at = behind[:, :, None] + np.arange(size)
-            own[rows, np.arange(inside)[:, None], at] = counted.reshape(*block.shape, size)
+            own = counted.reshape(*block.shape, size)
+            if behind.any():  # the cell changes within a block
+                moved = np.zeros((*block.shape, int(behind.max()) + size))
+                at = behind[:, :, None] + np.arange(size)
+                moved[rows, np.arange(inside)[:, None], at] = own
+                own = moved
             nodes = first[:, :1] + np.arange(own.shape[2])
             law = lattices[level].sizes
             scales.append(law[np.clip(self._kinds(level, nodes), 0, len(law) - 1)])
@@ -271,33 +274,40 @@ def lower_nodes(
     shape: HatsShape, steps: IntArray
 ) -> tuple[list[tuple[IntArray, Floats]], TopCells]:
     """For each level below the top the first node that can count, and the weights from there on."""
-    places = steps - 1
+    places, rows = steps - 1, np.arange(len(steps))
     cell, left, right = places, np.ones(len(steps)), np.zeros(len(steps))
     levels = []
     for level, (k, table) in enumerate(zip(shape.radices, weight_tables(shape), strict=True)):
-        own, own_left, own_right = cell[:, None], left[:, None], right[:, None]
+        own, own_left, own_right = cell, left, right
         top = level + 2 == shape.levels
         start, offset = (shape.start, shape.offset) if top else (0, 0)
         cell = (places - start) // shape.spans[level + 1]
         digit = shape.digit(level + 1, places)
         left, right = (weights[digit] / (1 << BITS) for weights in table)
-        at = np.arange(-k, 2 * k)
         first = offset + (cell - 1) * k
-        ahead = first[:, None] + np.arange(3 * k) - own
-        weights = np.where(ahead < 0, 1.0, 0.0) + (ahead == 0) * own_left + (ahead == 1) * own_right
-        weights -= _interpolated(cell, left, right, at / k)
-        weights[first[:, None] + np.arange(3 * k) < 0] = 0
+        # f of this level is 1 at all nodes before its own cell, and 0 at those after it
+        ahead, nodes = own - first, np.arange(3 * k)
+        weights = _interpolated(cell, left, right, k)
+        np.subtract(nodes < ahead[:, None], weights, out=weights)
+        weights[rows, ahead] += own_left
+        weights[rows, ahead + 1] += own_right
+        if (first < 0).any():
+            weights[first[:, None] + nodes < 0] = 0
         weights /= shape.spans[level]
         levels.append((first, weights))
     return levels, TopCells(cell, left, right)
 
 
-def _interpolated(cell: IntArray, left: Floats, right: Floats, at: Floats) -> Floats:
-    """f of a level between its knots, at these places from the cell's first knot, in cells."""
+def _interpolated(cell: IntArray, left: Floats, right: Floats, k: int) -> Floats:
+    """f of a level at the nodes of the level below, k in a cell, in the cell before, this one and
+    the next."""
+    at = np.arange(-k, 2 * k) / k
     here = np.where(cell < 0, right, left)
     before = np.where(cell > 0, 1.0, here)  # before the first knot it is flat
     hats = [np.maximum(0, 1 - abs(at - knot)) for knot in (-1, 0, 1)]
-    f: Floats = before[:, None] * hats[0] + here[:, None] * hats[1] + right[:, None] * hats[2]
+    f: Floats = before[:, None] * hats[0]
+    for values, hat in ((here, hats[1]), (right, hats[2])):
+        f += values[:, None] * hat
     return f
 
 
