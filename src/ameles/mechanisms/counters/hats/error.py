@@ -96,7 +96,7 @@ class HatsError(LaplaceError):
     @checks_step
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
-        return float(self.stds(np.array([t]))[0])
+        return _std(self, t)
 
     def stds(self, steps: IntArray) -> Floats:
         """``std`` at each of these steps, all at once."""
@@ -309,6 +309,11 @@ def _interpolated(cell: IntArray, left: Floats, right: Floats, k: int) -> Floats
     for values, hat in ((here, hats[1]), (right, hats[2])):
         f += values[:, None] * hat
     return f
+
+
+@lru_cache(maxsize=1024)  # every recipe that is made or read again asks about its last step
+def _std(error: HatsError, t: int) -> float:
+    return float(error.stds(np.array([t]))[0])
 
 
 @lru_cache(maxsize=64)
