@@ -22,6 +22,7 @@ from ameles.noise.kernels import CompiledLooks
 from ameles.noise.law import Law
 from ameles.noise.sampler import (
     BEYOND,
+    FEW,
     KEPT,
     OPEN,
     REJECTED,
@@ -31,6 +32,7 @@ from ameles.noise.sampler import (
     Sampler,
     bounds,
     offset_type,
+    second_of_few,
 )
 
 from .laws import LAWS, name
@@ -86,8 +88,39 @@ def test_the_loops_draw_the_same_as_plain_python(law: Law, monkeypatch: pytest.M
     assert agree(CompiledLooks(), law, 301, "plain")
 
 
+class OneByOne(NumpyLooks):
+    """The second look as it is if there are few draws, however many there are."""
+
+    def second(
+        self, blocks: Blocks, select: Halves, keep: Halves, offset: Offsets, more: Words
+    ) -> tuple[IntArray, Verdicts]:
+        return second_of_few(blocks, select, keep, offset, more)
+
+
+class AllAtOnce(NumpyLooks):
+    """The second look as it is if there are many draws, however few there are."""
+
+    def second(
+        self, blocks: Blocks, select: Halves, keep: Halves, offset: Offsets, more: Words
+    ) -> tuple[IntArray, Verdicts]:
+        again = np.arange(more.size + FEW + 1) % more.size
+        block, verdict = super().second(
+            blocks, select[again], keep[again], offset[again], more[again]
+        )
+        return block[: more.size], verdict[: more.size]
+
+
+@given(law=any_law(), count=st.integers(1, 300), seed=st.text(max_size=3))
+@settings(max_examples=60)
+def test_few_draws_are_the_same_as_among_many(law: Law, count: int, seed: str) -> None:
+    assert agree(OneByOne(), law, count, seed)
+    assert agree(AllAtOnce(), law, count, seed)
+
+
 @vector_laws
-@pytest.mark.parametrize("looks", [NumpyLooks(), CompiledLooks()], ids=["numpy", "compiled"])
+@pytest.mark.parametrize(
+    "looks", [NumpyLooks(), OneByOne(), CompiledLooks()], ids=["numpy", "one by one", "compiled"]
+)
 def test_verdicts_change_exactly_at_the_margins_of_the_bound(law: Law, looks: Looks) -> None:
     # Every block that 16 bits can lead to, at both ends: KEPT below bound - margin, OPEN from
     # there, REJECTED from bound + margin.
@@ -156,7 +189,7 @@ def test_a_look_at_single_integers_that_settles_too_much_is_seen() -> None:
     assert not agree(Confident(), Law.laplace(Fraction(10)), 400_000, "planted")
 
 
-def test_both_looks_settle_the_block_of_every_place_around_every_edge() -> None:
+def test_all_looks_settle_the_block_of_every_place_around_every_edge() -> None:
     blocks = blocks_for(Law.laplace(Fraction(1000)))
     edges = [int(edge) for edge in blocks.edges]
     places = [place for edge in edges for place in (edge - 1, edge)] + [0, (1 << 64) - 1]
@@ -165,7 +198,7 @@ def test_both_looks_settle_the_block_of_every_place_around_every_edge() -> None:
     more: Words = np.array([place << 16 & (1 << 64) - 1 for place in places], dtype=np.uint64)
     zeros: Halves = np.zeros(len(places), dtype=np.uint16)
     offset: Offsets = zeros.astype(np.uint8)
-    for looks in (NumpyLooks(), CompiledLooks()):
+    for looks in (NumpyLooks(), OneByOne(), CompiledLooks()):
         block, verdict = looks.second(blocks, select, zeros, offset, more)
         assert block.tolist() == expected
         assert np.array_equal(verdict == BEYOND, block == blocks.half)

@@ -270,7 +270,7 @@ class HatsCells:
         added = passed.take(index, axis=0) * (self._units[level - 1] << BITS)
         added += residuals.take(index, axis=0) * left
         added += residuals.take(index + 1, axis=0) * right
-        base += added.take(cells - cells[0], axis=0)
+        base += added if len(added) == len(base) else added.take(cells - cells[0], axis=0)
 
     def _flat(self, fresh: list[IntArray]) -> None:
         """Before its first knot the first hat of the top level is flat: all nodes there count."""

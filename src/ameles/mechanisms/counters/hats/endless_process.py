@@ -12,6 +12,7 @@ The first stretches have no level between single steps and the top.  Their noise
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -160,8 +161,7 @@ class EndlessProcess(HatsCells):
 
     def _knot(self, knot: int) -> IntArray:
         """Draws a node of the top level."""
-        scale = self._scale * self._endless.stretch(knot + 1).steps / self._endless.knot_share(knot)
-        return self._noise.laplace(scale, (1, self._columns))
+        return self._noise.laplace(knot_scale(self._endless, self._scale, knot), (1, self._columns))
 
     def _top_shift(self) -> int:
         """By how many bits residuals of the top level are rounded."""
@@ -201,3 +201,9 @@ class EndlessProcess(HatsCells):
             self._unborn = self._level(after.highest)
             self._unborn.sums[:] = some(4)
             self._unborn.waiting = some(after.cells - 1)
+
+
+@lru_cache(maxsize=256)
+def knot_scale(shape: EndlessShape, scale: Fraction, knot: int) -> Fraction:
+    """The scale of the noise of a node of the top level."""
+    return scale * shape.stretch(knot + 1).steps / shape.knot_share(knot)
