@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
 from fractions import Fraction
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -252,6 +254,7 @@ def test_where_nothing_can_be_written_loops_are_compiled_without_a_cache(
 
     monkeypatch.setattr(kernels, "available", lambda: True)
     monkeypatch.setattr(kernels, "let_forks_wait", lambda: None)
+    monkeypatch.setattr(kernels, "let_signals_wait", lambda loop: None)
     monkeypatch.setitem(sys.modules, "numba", SimpleNamespace(njit=njit))
     loop = fresh_loop()
     assert kernels.compiled(loop) is loop
@@ -271,6 +274,7 @@ FORK = """
 
     lock, compiling = threading.RLock(), threading.Event()
     kernels.available = lambda: True
+    kernels.let_signals_wait = lambda loop: None
     sys.modules["numba"] = SimpleNamespace(njit=lambda loop, **_: loop)  # as numba, but quick
     sys.modules["numba.core.compiler_lock"] = SimpleNamespace(global_compiler_lock=lock)
     kernels.compiled(lambda: 0)
@@ -295,3 +299,33 @@ def test_a_fork_waits_for_a_thread_that_compiles() -> None:
     command = [sys.executable, "-c", textwrap.dedent(FORK)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["1", "True"]
+
+
+def test_a_signal_waits_until_a_loop_is_compiled() -> None:
+    # Every millisecond, of some hundred that compiling takes: one of them would interrupt it.
+    heard: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise InterruptedError
+
+    loop = importlib.import_module("numba").njit(lambda n: n + 1)  # not on disk
+    kernels.let_signals_wait(loop)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    wanted = loop.compile
+
+    def compile_with_alarms(signature: object) -> object:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        return wanted(signature)
+
+    loop.compile = compile_with_alarms
+    try:
+        with pytest.raises(InterruptedError):
+            loop(1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert heard
+    assert len(loop.signatures) == 1
+    assert loop(1) == 2

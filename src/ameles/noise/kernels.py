@@ -11,12 +11,14 @@ import os
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from ameles.core.exceptions import MissingExtra
 from ameles.noise.arrays import Halves, IntArray, Places, Verdicts, Words
 from ameles.noise.blocks import ONE, Blocks
+from ameles.noise.deferred_signals import deferred
 from ameles.noise.sampler import BEYOND, KEPT, OPEN, REJECTED, Offsets
 
 
@@ -45,6 +47,7 @@ def compiled(loop: Callable[..., int]) -> Callable[..., int]:
         jitted = njit(loop, cache=True, nogil=True)
     except RuntimeError:  # no folder that can be written to: compiled anew in each process
         jitted = njit(loop, nogil=True)
+    let_signals_wait(jitted)
     return jitted
 
 
@@ -56,6 +59,18 @@ def let_forks_wait() -> None:
     os.register_at_fork(
         before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
     )
+
+
+def let_signals_wait(jitted: Any) -> None:
+    """From now on signals wait while this loop is compiled, or read from disk: the compiler is a C
+    library that calls Python back, and would lose an exception of a handler, or have no result."""
+    compile_or_load = jitted.compile
+
+    def undisturbed(signature: object) -> object:
+        with deferred():
+            return compile_or_load(signature)
+
+    jitted.compile = undisturbed
 
 
 class CompiledLooks:
