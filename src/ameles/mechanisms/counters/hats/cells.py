@@ -129,7 +129,7 @@ class HatsCells:
                 one.own(0, fresh[level])
                 passed, residuals = one.sums[:1], one.sums[1:3]
             if level > 1:
-                self._add(level, starts, passed, residuals, base)
+                base = self._add(level, starts, passed, residuals, base)
         return self._finish(totals, starts, passed, residuals, base)
 
     def _enter_next(self) -> IntArray:
@@ -257,20 +257,23 @@ class HatsCells:
         return totals
 
     def _add(
-        self, level: int, starts: IntArray, passed: IntArray, residuals: IntArray, base: IntArray
-    ) -> None:
-        """What a level above the first adds in each cell of the first: the same in all that are
-        in one cell of the level below."""
+        self, level: int, starts: IntArray, passed: IntArray, residuals: IntArray, above: IntArray
+    ) -> IntArray:
+        """What this level and those above it add in each cell of the level below, given what those
+        above add in each cell of this one."""
         shape, below = self._shape, self._shape.spans[level - 1]
-        cells = starts // below
-        places = np.arange(cells[0], cells[-1] + 1) * below
+        cells = np.arange(int(starts[0]) // below, int(starts[-1]) // below + 1)
+        places = cells * below
         index = shape.cell(level, places) + (len(passed) - 1 - self._levels[level - 1].cell)
         digit = shape.digit(level, places)
         left, right = (weights.take(digit)[:, None] for weights in self._tables[level - 1])
-        added = passed.take(index, axis=0) * (self._units[level - 1] << BITS)
+        added: IntArray = passed.take(index, axis=0) * (self._units[level - 1] << BITS)
         added += residuals.take(index, axis=0) * left
         added += residuals.take(index + 1, axis=0) * right
-        base += added if len(added) == len(base) else added.take(cells - cells[0], axis=0)
+        if level < len(self._levels):
+            cells //= shape.radices[level - 1]
+            added += above.take(cells - cells[0], axis=0)
+        return added
 
     def _flat(self, fresh: list[IntArray]) -> None:
         """Before its first knot the first hat of the top level is flat: all nodes there count."""
