@@ -33,7 +33,8 @@ from tests.processor_time import ProcessorTime, used
 File: TypeAlias = list[int]  # the places of its tests among all that were collected
 THREADED = {"polars-0"}  # what hangs in a fork if a test's module has used it when it was loaded
 STORES = ("postgres", "sqlite", "")  # the last: tests that are about no store
-SLOW_SERVERS = ("spark", "kafka", "browser")  # as in the names of files or folders
+SLOW_SERVERS = ("kafka", "browser", "spark")  # as in the names of files or folders
+SERVERS = "slow servers"  # the files of all of them, as one
 CASE = 0.005  # seconds for a case of a function that is not listed
 
 
@@ -58,24 +59,31 @@ def files_of(items: Iterable[pytest.Item], seconds: Mapping[str, float]) -> list
     """The tests of each file and store, store by store, those first that take longest.
 
     What is made once for all tests on a store is made again after those on another one.  Files
-    whose tests share a server that starts slowly count as one file, so that one fork starts it.
+    whose tests share a server that starts slowly count as one file, server after server: so one
+    fork starts each of them, and the others have work for the cores while that one waits.
     """
+    items = list(items)
     files: defaultdict[tuple[str, str], File] = defaultdict(list)
     took: defaultdict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for place, item in enumerate(items):
         call = getattr(item, "callspec", None)
         store = call.params.get("kind_of_store", "") if call else ""
-        file = store, _shared(item.nodeid.partition("::")[0])
+        file = store, SERVERS if _server(item) is not None else item.nodeid.partition("::")[0]
         files[file].append(place)
         function = quick.function_of(item.nodeid)
         took[file][function] = seconds.get(function) or took[file].get(function, 0) + CASE
+    for (_, name), places in files.items():
+        if name == SERVERS:
+            places.sort(key=lambda place: _server(items[place]) or 0)
     place_of = {store: place for place, store in enumerate(STORES)}
     order = sorted(files, key=lambda file: (place_of[file[0]], -sum(took[file].values())))
     return [files[file] for file in order]
 
 
-def _shared(file: str) -> str:
-    return next((server for server in SLOW_SERVERS if server in file), file)
+def _server(item: pytest.Item) -> int | None:
+    """The place among the slow servers of the one that a test is about."""
+    file = item.nodeid.partition("::")[0]
+    return next((place for place, name in enumerate(SLOW_SERVERS) if name in file), None)
 
 
 @dataclass

@@ -207,12 +207,13 @@ def test_files_come_store_by_store_and_the_longest_first(project: pytest.Pyteste
     project.makepyfile(test_dying=DYING, test_second=SECOND, test_third="def test_third(): pass")
     project.makepyfile(test_stores=STORES)
     project.makepyfile(test_spark_a="def test_a(): pass", test_spark_b="def test_b(): pass")
+    project.makepyfile(test_browser="def test_page(): pass", test_z_kafka="def test_z(): pass")
     project.inline_run("--collect-only", "-q", plugins=[listed])
     assert listed.names == [
         ["test_one[postgres]", "test_other[postgres]"],
         ["test_one[sqlite]", "test_other[sqlite]"],
         ["test_right"],
         ["test_third"],
+        ["test_z", "test_page", "test_a", "test_b"],  # about slow servers, one after the other
         ["test_before", "test_that_kills", "test_after"],
-        ["test_a", "test_b"],  # they share a server
     ]
