@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -356,3 +357,17 @@ def test_the_memory_is_never_exceeded(horizon: int) -> None:
         run.feed([[1, 1, 1]] * min(horizon // 30 or 1, 40))
         held = max(held, sum(part.size for part in run._parts()))
     assert held + 3 * recipe.ahead <= recipe.memory
+
+
+def test_steps_far_apart_have_only_the_nodes_around_them() -> None:
+    """The total of a year of seconds: its law once had a place for each of them."""
+    error = HatsCounter(epsilon=1, horizon=10**9).error
+    tracemalloc.start()
+    law = error.between(10**9 - 31_536_000, 10**9)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
+    assert len(law.parts) < 2000
+    # both ends have noise, some of which they share
+    ends = [error.std(10**9 - 31_536_000), error.std(10**9)]
+    assert max(ends) < law.std < math.hypot(*ends)

@@ -60,6 +60,7 @@ class NodeScales:
 class NodeRow:
     """Nodes of one level that follow each other, and how much of their noise counts at a step."""
 
+    level: int
     first: int
     weights: Floats
 
@@ -67,13 +68,15 @@ class NodeRow:
     def end(self) -> int:
         return self.first + len(self.weights)
 
-    def less(self, other: NodeRow) -> NodeRow:
-        """The difference of two steps."""
-        first, end = min(self.first, other.first), max(self.end, other.end)
+    def less(self, earlier: NodeRow) -> list[NodeRow]:
+        """The difference of two steps; nodes between those of distant steps do not count."""
+        if earlier.end <= self.first:
+            return [earlier, self]
+        first, end = min(self.first, earlier.first), max(self.end, earlier.end)
         weights = np.zeros(end - first)
         weights[self.first - first : self.end - first] = self.weights
-        weights[other.first - first : other.end - first] -= other.weights
-        return NodeRow(first, weights)
+        weights[earlier.first - first : earlier.end - first] -= earlier.weights
+        return [NodeRow(self.level, first, weights)]
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,9 @@ class HatsError(LaplaceError):
     def _between(self, before: IntArray, after: IntArray) -> Iterator[LaplaceMixture]:
         pairs = zip(self._rows(before), self._rows(after), before.tolist(), strict=True)
         differences = (
-            [row.less(old) for row, old in zip(new, then, strict=True)] if at else new
+            [part for row, old in zip(new, then, strict=True) for part in row.less(old)]
+            if at
+            else new
             for then, new, at in pairs
         )
         return self._laws(differences)
@@ -218,7 +223,10 @@ class HatsError(LaplaceError):
         """For each step the nodes that count, level by level."""
         levels = self._counting(np.maximum(steps, 1))
         for place in range(len(steps)):
-            yield [NodeRow(int(first[place]), weights[place]) for first, weights in levels]
+            yield [
+                NodeRow(level, int(first[place]), weights[place])
+                for level, (first, weights) in enumerate(levels)
+            ]
 
     def _laws(
         self, steps: Iterable[list[NodeRow]], *, roundings: int = 2
@@ -226,9 +234,9 @@ class HatsError(LaplaceError):
         lattices = self._lattices()
         for rows in steps:
             parts = []
-            for level, row in enumerate(rows):
-                kinds = self._kinds(level, np.arange(row.first, row.end)).tolist()
-                scales = lattices[level].scales
+            for row in rows:
+                kinds = self._kinds(row.level, np.arange(row.first, row.end)).tolist()
+                scales = lattices[row.level].scales
                 parts += [
                     LaplacePart(scales[kind], weight, 1)
                     for kind, weight in zip(kinds, abs(row.weights).tolist(), strict=True)
