@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from stat import S_IFDIR, ST_MODE, ST_SIZE
+
+import pytest
 
 from ameles.connectors.files.looks import Looks
 from ameles.connectors.files.named_files import list_names
@@ -61,3 +64,40 @@ def test_a_look_leaves_no_folder_open(tmp_path: Path) -> None:
     for _ in range(3):
         Looks(tmp_path).present(list_names("*.csv", tmp_path))
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_names_that_change_their_files_are_seen(tmp_path: Path) -> None:
+    """The names are the same at each look, and so is the number of files, but for the last."""
+    one, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    one.write_bytes(b"x")
+    other.write_bytes(b"x")
+    names = list_names("*.csv", tmp_path)
+    looks = Looks(tmp_path)
+    first = looks.present(names)
+    one.rename(tmp_path / "c")
+    other.rename(one)
+    (tmp_path / "c").rename(other)  # they are exchanged
+    second = looks.present(names)
+    assert [file.names for file in second] == [{"a.csv"}, {"b.csv"}]
+    assert [file.inode for file in second] == [file.inode for file in reversed(first)]
+    other.unlink()
+    other.hardlink_to(one)
+    (third,) = looks.present(names)
+    assert third.names == {"a.csv", "b.csv"}
+    other.unlink()
+    other.mkdir()
+    (fourth,) = looks.present(names)
+    assert fourth.names == {"a.csv"}
+
+
+def test_a_folder_with_the_number_of_the_file_before_it_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_bytes(b"x")
+    names = list_names("*.csv", tmp_path)
+    looks = Looks(tmp_path)
+    (file,) = looks.present(names)
+    folder = list(file.status)
+    folder[ST_MODE], folder[ST_SIZE] = S_IFDIR | 0o700, 4096
+    monkeypatch.setattr(os, "stat", lambda *_, **options: os.stat_result(folder))
+    assert looks.present(names) == []

@@ -149,7 +149,7 @@ def test_a_step_looks_once_at_each_file_and_makes_nothing_for_those_that_stayed(
         rows = here.read(here.source.ends())
     assert rows == [("y", 7)]
     assert sorted(looked) == sorted(["*.csv", "link.csv", *(file.name for file in files)])
-    assert made == ["07.csv", "link.csv", "03.csv"]  # two names are put together anew
+    assert made == ["03.csv", "07.csv", "link.csv", "03.csv"]  # two names are put together anew
     assert set(asked) == {"03.csv", "07.csv"}
     assert set(compared) == {"07.csv"}
     assert [mark["name"] for mark in here.marks] == [mark["name"] for mark in before]
@@ -227,3 +227,59 @@ def test_a_copy_under_the_name_of_a_file_that_is_still_there_by_a_link_is_a_new_
     assert here.read(here.source.ends()) == [("x", 1)]
     append(tmp_path / "link.csv", b"y,2\n")
     assert here.read(here.source.ends()) == [("y", 2)]
+
+
+def test_a_file_that_stayed_with_something_unread_is_read_when_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unfinished last line is not taken while the file is followed, and then it is."""
+    aged(monkeypatch)
+    write(tmp_path, "a.csv", b"x,1\ny,2")
+    here = Following(tmp_path, "*.csv", take_last=True)
+    assert here.read(here.source.ends()) == [("x", 1)]
+    assert [here.read(here.source.ends()) for _ in range(3)] == [[], [], []]
+    assert here.read() == [("y", 2)]
+
+
+def test_files_that_stayed_keep_their_marks_when_others_come_and_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(monkeypatch)
+    files = [write(tmp_path, f"{n}.csv", b"x,%d\n" % n) for n in range(4)]
+    here = Following(tmp_path, "*.csv")
+    for _ in range(3):
+        here.read(here.source.ends())
+    files[1].rename(tmp_path / "away")
+    write(tmp_path, "0a.csv", b"new,7\n")
+    assert here.read(here.source.ends()) == [("new", 7)]
+    assert [mark["name"] for mark in here.marks] == [
+        *("0.csv", "0a.csv", "2.csv", "3.csv"),
+        "1.csv",  # gone, and known
+    ]
+    append(files[2], b"more,8\n")
+    (tmp_path / "away").rename(files[1])
+    assert here.read(here.source.ends()) == [("more", 8)]
+    assert [mark["offset"] for mark in here.marks] == [11, 13, 11, 18, 11]
+    files[3].unlink()
+    assert here.read(here.source.ends()) == []
+    write(tmp_path, "3.csv", b"x,3\n")  # with the content of the one that was removed
+    with pytest.raises(StoreRefused):
+        here.read(here.source.ends())
+
+
+def test_a_reading_that_failed_leaves_what_was_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(monkeypatch)
+    files = [write(tmp_path, f"{n}.csv", b"x,%d\n" % n) for n in range(3)]
+    here = Following(tmp_path, "*.csv")
+    for _ in range(3):
+        here.read(here.source.ends())
+    content = files[0].read_bytes()
+    files[0].write_bytes(HEADER)  # cut
+    append(files[1], b"y,7\n")
+    with pytest.raises(StoreRefused):
+        here.read(here.source.ends())
+    files[0].write_bytes(content)
+    assert here.read(here.source.ends()) == [("y", 7)]
+    assert here.read(here.source.ends()) == []

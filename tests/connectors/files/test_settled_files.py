@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.connectors.files import named_files
-from ameles.connectors.files.named_files import NamedFile
+from ameles.connectors.files.named_files import NamedFile, NameLists
 from ameles.core.exceptions import AmelesError
 from tests.connectors.following import COLUMNS, Following, append, write
 from tests.connectors.reading import rows_of
@@ -45,16 +44,16 @@ def test_files_that_are_renamed_while_they_are_listed_are_listed_again(
     here = Following(tmp_path, "log.csv*")
     here.read()
     append(live, b"y,1\n")
-    find, times = named_files.list_names, []
+    find, times = NameLists.names, []
 
-    def amid(text: str, base: Path) -> list[NamedFile]:
-        files = find(text, base)
+    def amid(lists: NameLists, text: str) -> list[NamedFile]:
+        files = find(lists, text)
         times.append(len(files))
         if len(times) == 1:
             moved(live, "log.csv.1")
             write(tmp_path, "log.csv", b"new,1\n")
         return files
 
-    monkeypatch.setattr("ameles.connectors.text.piece.list_names", amid)
+    monkeypatch.setattr(NameLists, "names", amid)
     assert here.read() == [("new", 1), ("y", 1)]
     assert len(times) > 1

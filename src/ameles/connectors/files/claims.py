@@ -53,14 +53,12 @@ def kept_marks(missing: Iterable[Mark], present: Iterable[Present]) -> list[Mark
     """
     left = list(missing)
     old = {id(mark) for mark in [mark for mark in left if mark.rotated][:-_COPIES]}
-    files = list(present)
-    inodes = {(file.status.st_dev, file.status.st_ino) for file in files}
-    names = {link.name for file in files for link in file.links} | {""}
+    owners = {file.inode: file for file in present}
+    reused = [mark for mark in left if (mark.device, mark.inode) in owners]
+    names = {link.name for file in owners.values() for link in file.links} if reused else set()
+    old |= {id(mark) for mark in reused if mark.name in names | {""}}
     return [
-        replace(mark, first=False) if mark.first else mark
-        for mark in left
-        if id(mark) not in old
-        and ((mark.device, mark.inode) not in inodes or mark.name not in names)
+        replace(mark, first=False) if mark.first else mark for mark in left if id(mark) not in old
     ]
 
 

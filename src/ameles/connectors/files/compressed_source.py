@@ -8,7 +8,7 @@ no more lines, so its last line needs no newline.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from ameles.connectors.files.file_marks import Mark
 from ameles.connectors.files.identity import Present, Signature, changed, opened
 from ameles.connectors.files.matching import match
 from ameles.connectors.files.same_files import SameFiles
-from ameles.connectors.files.source import FileSource
+from ameles.connectors.files.source import EndOf, FileSource
 from ameles.connectors.format import kind_of
 from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.source import SourceRequest
@@ -92,33 +92,28 @@ class CompressedSource(FileSource):
     def _names_of_plan(self) -> tuple[str, ...]:
         return tuple(self._dialect.columns)
 
-    def _reading(
-        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
-    ) -> Reading:
+    def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:
         matched = match(self._same, files, position)
-        fresh, taken, problems = [], [], list(matched.problems)
-        for file, known in matched.files:
-            mark = known
-            if known is None or known.unread:
-                try:
-                    whole = self._fresh(file, matched.declared(file, known), ends)
-                    if whole is not None:
-                        fresh.append(whole)
-                        mark = whole.mark
-                except (PlanError, SourceUnreadable) as problem:
-                    problems.append(problem)
-            if mark is not None:
-                taken.append(mark)
-        taken += matched.gone
+        fresh, problems = [], list(matched.problems)
+        for place, file in matched.open:
+            known = matched.marks[place]
+            if known is not None and not known.unread:
+                continue
+            try:
+                whole = self._fresh(file, matched.declared(file, known), end_of)
+            except (PlanError, SourceUnreadable) as problem:
+                problems.append(problem)
+                continue
+            if whole is not None:
+                fresh.append(whole)
+                matched.marks[place] = whole.mark
         pieces = tuple(CompressedPiece(self._dialect, whole) for whole in fresh)
-        return Reading(pieces, self._same.position(taken), tuple(problems))
+        return Reading(pieces, self._same.position(matched.taken()), tuple(problems))
 
-    def _fresh(
-        self, file: Present, declared: Declared, ends: Mapping[str, int] | None
-    ) -> WholeFile | None:
+    def _fresh(self, file: Present, declared: Declared, end_of: EndOf | None) -> WholeFile | None:
         """A file to read now; None if it is not complete, or if it appeared or grew since the ends
         were taken."""
-        if ends is not None and ends.get(file.key) != file.status.st_size:
+        if end_of is not None and end_of(file) != file.status.st_size:
             return None
         with opened(file) as handle:
             size = self._size(file, handle)

@@ -70,9 +70,12 @@ def born(handle: int) -> int | None:
     return int(status.born_seconds) * _NANO + int(status.born_nanoseconds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """A file that exists now, with all names that the source matches."""
+    """A file that exists now, with all names that the source matches.
+
+    It is equal to itself alone: ``Looks`` gives the same object as long as a file does not change.
+    """
 
     links: list[NamedFile]
     status: os.stat_result = field(repr=False)

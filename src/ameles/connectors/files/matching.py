@@ -27,9 +27,10 @@ UNCUT = 60 * 10**9  # longest time between a copy and the truncation of its orig
 
 @dataclass(slots=True)
 class Matched:
-    """Every file with its mark, and the marks whose files are gone."""
+    """The mark of every file, in the order of the files, and the marks whose files are gone."""
 
-    files: list[tuple[Present, Mark | None]]
+    marks: list[Mark | None]
+    open: list[tuple[int, Present]]  # the files that may have something to read, by their places
     gone: list[Mark]
     problems: list[AmelesError] = field(default_factory=list)  # one for each file that is left out
     declared_new: list[Present] = field(default_factory=list)
@@ -40,12 +41,17 @@ class Matched:
         """What the owner said about a file, to be kept in its mark."""
         if mark is not None:
             return mark.declared
-        return "new" if any(file is one for one in self.declared_new) else None
+        return "new" if file in self.declared_new else None
+
+    def taken(self) -> list[Mark]:
+        """All marks, for the position of a reading."""
+        return [*filter(None, self.marks), *self.gone]
 
 
 def match(known: SameFiles, files: Sequence[Present], position: str | None) -> Matched:
     """Gives each file its mark in a position; refuses a file whose mark is not certain."""
-    return _Matching(known, files, known.taken(position), first=position is None).matched()
+    taken = known.taken(position)  # first: another position knows no finished files
+    return _Matching(known, files, taken, first=position is None).matched()
 
 
 class _Matching:
@@ -58,15 +64,18 @@ class _Matching:
         self._first = first
         self._supplied = Supplied()
         self._files = files
-        self._found: dict[int, Mark] = {}  # by the place of a file
-        self._left = {id(mark): mark for mark in taken}
+        # By the place of a file.  Most files are as the last reading left them, so there is only
+        # this line for each of them.
+        self._marks = [*map(known.finished.get, files)]
+        self._open = [place for place, mark in enumerate(self._marks) if mark is None]
+        given = {*map(id, self._marks)}
+        self._left = {id(mark): mark for mark in taken if id(mark) not in given}
         self._births: dict[int, int | None] = {}
         self._altered: dict[int, list[Mark]] = defaultdict(list)
         self._rotated: set[str] = set()  # families of names in which files were renamed
         self._unread: dict[int, AmelesError] = {}
         self._declared_new: list[Present] = []
         self._held: list[Present] = []
-        self._unchanged: dict[int, tuple[Present, Mark]] = {}
         self._inodes: dict[int, list[Mark]] = defaultdict(list)
         self._names: dict[str, list[Mark]] = defaultdict(list)
 
@@ -74,27 +83,32 @@ class _Matching:
         """Every file with its mark."""
         self._recognise()
         self._supply()
-        for place, file in enumerate(self._files):
-            if place not in self._found and place not in self._unread and not file.copy:
+        for place in self._open:
+            if self._may_be_new(place) and not self._files[place].copy:
                 with self._left_out(place):
                     self._judge(place)
-        files = [
-            self._unchanged.get(id(file)) or (file, self._found.get(place))
-            for place, file in enumerate(self._files)
-            if place in self._found or not (file.copy or place in self._unread)
-        ]
-        self._known.still = self._unchanged
+        self._known.finish(self._files, self._marks, self._open)
+        some = [(place, self._files[place]) for place in self._open if self._readable(place)]
         problems = [*self._unread.values(), *self._supplied.problems]
-        marks = [*self._supplied.marks, *self._gone()]
+        gone = [*self._supplied.marks, *self._gone()]
         supplies = self._supplied.supplies
-        return Matched(files, marks, problems, self._declared_new, supplies, self._held)
+        return Matched(self._marks, some, gone, problems, self._declared_new, supplies, self._held)
+
+    def _may_be_new(self, place: int) -> bool:
+        """Whether a file has no mark so far, and can be read."""
+        return self._marks[place] is None and place not in self._unread
+
+    def _readable(self, place: int) -> bool:
+        """Whether a file has a mark, or is new and not a copy of another."""
+        new = self._may_be_new(place) and not self._files[place].copy
+        return new or self._marks[place] is not None
 
     def _supply(self) -> None:
         """Finds the unread ends of files that were truncated or are gone in their copies."""
         copies = [
-            file
-            for place, file in enumerate(self._files)
-            if file.copy and place not in self._found and place not in self._unread
+            self._files[place]
+            for place in self._open
+            if self._may_be_new(place) and self._files[place].copy
         ]
         if not copies:
             return
@@ -106,12 +120,13 @@ class _Matching:
 
     def _from_copies(self, copies: Sequence[Present]) -> Supplied:
         altered = {id(mark): mark for some in self._altered.values() for mark in some}
+        found = [*filter(None, self._marks)]
         return supply(
             copies,
             cut=[mark for key, mark in altered.items() if key in self._left],
             gone=[mark for key, mark in self._left.items() if key not in altered],
-            known=[mark for mark in self._found.values() if mark.rotated],
-            empty=[*filter(self._known.watched, [*self._left.values(), *self._found.values()])],
+            known=[mark for mark in found if mark.rotated],
+            empty=[*filter(self._known.watched, [*self._left.values(), *found])],
             there=[file for file in self._files if not file.copy],
             declared=self._known.declared,
             first=self._first,
@@ -128,12 +143,12 @@ class _Matching:
         for content, files in self._supplied.uncut:
             for file in files:
                 place = self._files.index(file)
-                mark = self._found.get(place)
+                mark = self._marks[place]
                 if place in self._unread or not self._may_be_cut(file, mark, content):
                     continue
                 if mark is not None and self._known.declared(file.names) == "new":
-                    del self._found[place]
-                    self._unchanged.pop(id(file), None)
+                    self._marks[place] = None
+                    self._open = sorted({*self._open, place})
                     self._left[id(mark)] = mark
                     self._altered[place].append(mark)
                     said = True
@@ -154,40 +169,29 @@ class _Matching:
     def _recognise(self) -> None:
         """Gives marks to the files that certainly belong to them."""
         claims: list[tuple[int, int, Mark]] = []
-        rest = self._still()
+        asked, self._open = self._open, []
         for mark in self._left.values():
             self._inodes[mark.inode].append(mark)
             self._names[mark.name].append(mark)
-        for place in rest:
+        for place in asked:
             file = self._files[place]
             inode = file.status.st_ino
             some = self._inodes.get(inode, [])
             same = next((mark for mark in some if self._known.unchanged(file, mark)), None)
             if same is not None:
                 del self._left[id(same)]
-                self._found[place] = same
-                self._unchanged[id(file)] = file, same
+                self._marks[place] = same
+                if not self._known.ended(file, same):
+                    self._open.append(place)
                 continue
+            self._open.append(place)
             old = [mark for mark in self._named(file) if mark.first and mark.inode != inode]
             if some := some + old:
                 with self._left_out(place):
                     claims += self._claims(place, some)
         for _, place, mark in sorted(claims, key=lambda claim: claim[:2]):
-            if place not in self._found and id(mark) in self._left:
+            if self._marks[place] is None and id(mark) in self._left:
                 self._give(place, mark)
-
-    def _still(self) -> list[int]:
-        """Gives their marks to files that are as the last reading found them; returns the places of
-        the others."""
-        still, others = self._known.still, []
-        for place, file in enumerate(self._files):
-            known = still.get(id(file))
-            if known is not None and self._left.pop(id(known[1]), None) is not None:
-                self._found[place] = known[1]
-                self._unchanged[id(file)] = known
-            else:
-                others.append(place)
-        return others
 
     @contextmanager
     def _left_out(self, place: int) -> Iterator[None]:
@@ -229,7 +233,7 @@ class _Matching:
         if mark.name not in file.names:
             self._rotated.add(family(mark.name))
         mark = brought_up(mark, file, self._births.get(place), declared)
-        self._found[place] = mark
+        self._marks[place] = mark
         self._known.compared(file, mark)
 
     def _judge(self, place: int) -> None:

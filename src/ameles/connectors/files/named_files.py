@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,11 +25,42 @@ def find_files(text: str, base: Path) -> tuple[NamedFile, ...]:
 
 def list_names(text: str, base: Path) -> list[NamedFile]:
     """The names that a path or pattern matches now, sorted; some may be folders or not exist."""
-    names = [text]
-    if glob.has_magic(text) and not (base / text).is_file():
-        names = sorted(glob.glob(text, root_dir=base, recursive=True))
-    folder = str(base)
-    return [_named(name, folder) for name in names]
+    return NameLists(base).names(text)
+
+
+class NameLists:
+    """The names that paths and patterns match in a folder, listed again and again.
+
+    A watched folder is listed at every step.  If it has the names that it had the step before, the
+    same of them match, in the same order.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self._base = str(base)
+        self._last: dict[str, tuple[list[str], list[NamedFile]]] = {}  # by pattern
+
+    def names(self, text: str) -> list[NamedFile]:
+        """The names that a path or pattern matches now, sorted; nobody may change this list."""
+        if not glob.has_magic(text) or os.path.isfile(os.path.join(self._base, text)):
+            return [_named(text, self._base)]
+        folder, last = os.path.split(text)
+        if glob.has_magic(folder) or last == "**":
+            return self._sorted(glob.glob(text, root_dir=self._base, recursive=True))
+        try:
+            there = os.listdir(os.path.join(self._base, folder) or os.curdir)
+        except OSError:
+            there = []
+        before = self._last.get(text)
+        if before is not None and before[0] == there:
+            return before[1]
+        shown = there if last.startswith(".") else [name for name in there if name[0] != "."]
+        matching = fnmatch.filter(shown, last)
+        names = self._sorted([os.path.join(folder, name) for name in matching])
+        self._last[text] = there, names
+        return names
+
+    def _sorted(self, names: list[str]) -> list[NamedFile]:
+        return [_named(name, self._base) for name in sorted(names)]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -61,6 +92,6 @@ def names_file(text: str, base: Path, path: Path) -> bool:
     shown = last.startswith(".") or not path.name.startswith(".")
     return (
         shown
-        and fnmatchcase(path.name, last)
+        and fnmatch.fnmatchcase(path.name, last)
         and any(same_file(base / name, path.parent) for name in folders)
     )

@@ -9,7 +9,7 @@ file that had not changed for a while.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -23,14 +23,16 @@ from ameles.core.exceptions import StoreRefused
 ALONE = 2 * 10**9  # nanoseconds: the coarsest clock tick of the usual file systems
 
 Fits: TypeAlias = Callable[[Mark, int], bool]
+Ended: TypeAlias = Callable[[Present, Mark], bool]
 
 
 class SameFiles:
     """What a source remembers about its files between two readings.
 
-    ``kind`` is the kind of its positions, ``fits`` compares an open file with a mark, and ``start``
-    gives the offset where the events of an open file begin.  If the plan names copies, ``nothing``
-    is the digest in the marks of files of which nothing was read.
+    ``kind`` is the kind of its positions, ``fits`` compares an open file with a mark, ``ended``
+    says whether a file that has what was taken has nothing else, and ``start`` gives the offset
+    where the events of an open file begin.  If the plan names copies, ``nothing`` is the digest in
+    the marks of files of which nothing was read.
     """
 
     def __init__(
@@ -39,26 +41,29 @@ class SameFiles:
         declarations: Declarations,
         *,
         fits: Fits,
+        ended: Ended = lambda file, mark: not mark.unread,
         start: Callable[[int], int] = lambda handle: 0,
         nothing: str | None = None,
     ) -> None:
         self._kind = kind
         self._fits = fits
+        self.ended = ended
         self._start = start
         self._nothing = nothing
         self._declarations = declarations
         self._position: str | None = None
         self._taken: list[Mark] = []
         self._compared: dict[tuple[int, int], tuple[Mark, Signature]] = {}
-        # What the last reading found unchanged.  ``Looks`` gives the same object only for a file
-        # with the same name and the same status, so the number of the object identifies it.
-        self.still: dict[int, tuple[Present, Mark]] = {}
+        # What the last reading found unchanged, and read to its end before, with marks of
+        # ``_taken``.  ``Looks`` gives the same object only for the same name and the same status.
+        self.finished: dict[Present, Mark | None] = {}
 
     def taken(self, position: str | None) -> list[Mark]:
         """The marks in a position."""
         if position is None or position != self._position:
             self._taken = file_marks.from_json(self._kind, position)
             self._position = position
+            self.finished = {}
         return self._taken
 
     def position(self, taken: list[Mark]) -> str:
@@ -82,6 +87,15 @@ class SameFiles:
         if before is None or before[0] is not mark or before[1] != file.signature:
             return False
         return any(link.name == mark.name for link in file.links)
+
+    def finish(
+        self, files: Sequence[Present], marks: Sequence[Mark | None], places: Iterable[int]
+    ) -> None:
+        """Remembers the files that need not be looked into again, which are all but those at some
+        places."""
+        self.finished = dict(zip(files, marks, strict=True))
+        for place in places:
+            del self.finished[files[place]]
 
     def compared(self, file: Present, mark: Mark) -> None:
         """Remembers that a file fits its mark."""

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from ameles.connectors.files.identity import Present, settled
 from ameles.connectors.files.looks import Looks
-from ameles.connectors.files.named_files import NamedFile, find_files, list_names, names_file
+from ameles.connectors.files.named_files import NamedFile, find_files, names_file
 from ameles.connectors.files.same_files import SameFiles
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource, SourceRequest
 from ameles.connectors.typed_columns import check_kinds
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
+
+# How far a file went when ends were taken; None: it was not there.
+EndOf: TypeAlias = Callable[[Present], int | None]
+
+
+class FileEnds(Mapping[str, int]):
+    """The sizes of the files that a look saw, by their identities.
+
+    They are needed only if the look that found them does not serve the reading, so they are
+    written down only then.
+    """
+
+    def __init__(self, files: list[Present]) -> None:
+        self.files = files
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {file.key: file.status.st_size for file in self.files}
+
+    def __getitem__(self, key: str) -> int:
+        return self._sizes[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sizes)
+
+    def __len__(self) -> int:
+        return len(self.files)
 
 
 class FileSource(SeekableSource[Mapping[str, int]]):
@@ -32,7 +59,7 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     _pattern: str
     _base: Path
     _same: SameFiles  # which files were read before
-    _seen: tuple[Mapping[str, int], list[Present]] | None = None  # the last ends, and their look
+    _seen: FileEnds | None = None  # the last ends, unless a reading has used their look
 
     @classmethod
     def files(cls, text: str, base: Path) -> tuple[NamedFile, ...]:
@@ -56,9 +83,7 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         return settled(self._present, self._common_names)
 
     def ends(self) -> Mapping[str, int]:
-        files = self._present()
-        ends = {file.key: file.status.st_size for file in files}
-        self._seen = ends, files
+        self._seen = ends = FileEnds(self._present())
         return ends
 
     def at_launch(self) -> str:
@@ -68,12 +93,20 @@ class FileSource(SeekableSource[Mapping[str, int]]):
 
     def reading(self, position: str | None, ends: Mapping[str, int] | None = None) -> Reading:
         last, self._seen = self._seen, None
-        seen = last[1] if last is not None and last[0] is ends else None
-        return settled(self._present, lambda files: self._reading(files, position, ends), seen)
+        seen = last.files if last is not None and last is ends else None
+
+        def read(files: list[Present]) -> Reading:
+            if ends is None:
+                return self._reading(files, position, None)
+            # the sizes in the look that found the ends are the ends
+            end_of = _size if files is seen else lambda file: ends.get(file.key)
+            return self._reading(files, position, end_of)
+
+        return settled(self._present, read, seen)
 
     def _present(self) -> list[Present]:
         """The files that exist now."""
-        return self._looks.present(list_names(self._pattern, self._base))
+        return self._looks.present(self._looks.lists.names(self._pattern))
 
     @cached_property
     def _looks(self) -> Looks:
@@ -110,10 +143,8 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         return ()
 
     @abstractmethod
-    def _reading(
-        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
-    ) -> Reading:
-        """What these files have after a position."""
+    def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:
+        """What these files have after a position, up to the end of each if ends were taken."""
 
     def missing(self) -> PlanError | None:
         if find_files(self._pattern, self._base):
@@ -123,3 +154,7 @@ class FileSource(SeekableSource[Mapping[str, int]]):
             why="a source is a path or pattern, relative to the folder of the plan",
             tip=f"put the file there, or before a launch change the source {self._pattern!r}",
         )
+
+
+def _size(file: Present) -> int:
+    return file.status.st_size

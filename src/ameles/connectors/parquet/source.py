@@ -15,7 +15,7 @@ from ameles.connectors.files.identity import Present, opened
 from ameles.connectors.files.matching import Matched, match
 from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.files.same_files import SameFiles
-from ameles.connectors.files.source import FileSource
+from ameles.connectors.files.source import EndOf, FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.parquet.column_types import check_type
 from ameles.connectors.parquet.columns import Columns, Footers, path_of
@@ -73,25 +73,22 @@ class ParquetSource(FileSource):
         with Footers(file.file for file in files) as footers:
             yield lambda file: [*self._checked(file.file, footers).types]
 
-    def _reading(
-        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
-    ) -> Reading:
+    def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:
         with Footers(file.file for file in files) as footers:
-            return self._read(footers, match(self._same, files, position), ends)
+            return self._read(footers, match(self._same, files, position), end_of)
 
-    def _read(self, footers: Footers, matched: Matched, ends: Mapping[str, int] | None) -> Reading:
-        taken, problems = [], list(matched.problems)
+    def _read(self, footers: Footers, matched: Matched, end_of: EndOf | None) -> Reading:
+        problems = list(matched.problems)
         # files with the same columns in the same order are read as one relation
         alike: dict[tuple[tuple[str, str], ...], list[tuple[NamedFile, Mark]]] = {}
         long_texts: set[str] = set()
-        for file, known in matched.files:
-            if known is not None:
-                taken.append(known)
-                if not known.unread:
-                    continue
+        for place, file in matched.open:
+            known = matched.marks[place]
+            if known is not None and not known.unread:
+                continue
             try:
                 with opened(file) as handle:
-                    if ends is not None and not _finished(handle, ends.get(file.key)):
+                    if end_of is not None and not _finished(handle, end_of(file)):
                         continue
                     mark = Mark.of_parquet(handle, file.file.name, matched.declared(file, known))
                 columns = self._checked(file.file, footers)
@@ -100,13 +97,12 @@ class ParquetSource(FileSource):
                 continue
             long_texts |= self._long_texts(columns)
             alike.setdefault(tuple(columns.types.items()), []).append((file.file, mark))
-            taken[-1 if known is not None else len(taken) :] = [mark]
-        taken += matched.gone
+            matched.marks[place] = mark
         pieces = (
             self._piece([file for file, _ in some], dict(types), tuple(some), long_texts)
             for types, some in alike.items()
         )
-        return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
+        return Reading(tuple(pieces), self._same.position(matched.taken()), tuple(problems))
 
     def _checked(self, file: NamedFile, footers: Footers) -> Columns:
         """The columns of a file; refuses a file without all columns of the plan."""

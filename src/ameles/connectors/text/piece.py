@@ -22,7 +22,6 @@ from ameles.connectors.files.identity import (
     vanished,
 )
 from ameles.connectors.files.looks import Looks
-from ameles.connectors.files.named_files import list_names
 from ameles.connectors.files.rotated_copies import piece_of, unpacking
 from ameles.connectors.reading import Piece
 from ameles.connectors.text.dialect import Dialect
@@ -56,12 +55,12 @@ class TextFiles:
     def present(self, looks: Looks | None = None) -> list[Present]:
         """The files that exist now, including copies; ``looks`` knows those that were there."""
         looks = looks or Looks(self.base)
-        files = list_names(self.pattern, self.base)
+        files = looks.lists.names(self.pattern)
         if not self.rotated:
             return looks.present(files)
         rest = {file.name: file for file in files}
         copies = {
-            file.name: file for pattern in self.rotated for file in list_names(pattern, self.base)
+            file.name: file for pattern in self.rotated for file in looks.lists.names(pattern)
         }
         there = looks.present((copies | rest).values())
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from ameles.connectors.files.matching import match
 from ameles.connectors.files.refusals import carriage_returns, packed
 from ameles.connectors.files.rotated_copies import Supply
 from ameles.connectors.files.same_files import SameFiles
-from ameles.connectors.files.source import FileSource
+from ameles.connectors.files.source import EndOf, FileSource
 from ameles.connectors.files.whole_digest import nothing_of
 from ameles.connectors.format import kind_of
 from ameles.connectors.reading import Reading
@@ -69,6 +69,7 @@ class TextSource(FileSource):
             "text",
             declarations,
             fits=Mark.fits,
+            ended=self._ended,
             start=lambda handle: self._start(handle).body,
             nothing=self._nothing,
         )
@@ -121,20 +122,17 @@ class TextSource(FileSource):
     def _names_of_plan(self) -> tuple[str, ...]:
         return tuple(self._dialect.columns)
 
-    def _reading(
-        self, files: list[Present], position: str | None, ends: Mapping[str, int] | None
-    ) -> Reading:
+    def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:
         matched = match(self._same, files, position)
-        whole = ends is not None or not self._take_last
-        segments, taken, problems = [], [], list(matched.problems)
-        for file, known in matched.files:
-            end = file.status.st_size
-            if known is not None and end <= known.taken and self._has_digest(file, known):
-                taken.append(known)
+        whole = end_of is not None or not self._take_last
+        segments, problems = [], list(matched.problems)
+        for place, file in matched.open:
+            known, end = matched.marks[place], file.status.st_size
+            if known is not None and self._ended(file, known):
                 continue
-            if ends is not None:
-                end = min(end, ends.get(file.key, 0))
-            if any(file is one for one in matched.held):
+            if end_of is not None:
+                end = min(end, end_of(file) or 0)
+            if file in matched.held:
                 end = 0
             mark, declared = known, matched.declared(file, known)
             try:
@@ -147,15 +145,17 @@ class TextSource(FileSource):
                 mark = self._digested(file, mark, known)
             except (PlanError, SourceUnreadable) as problem:
                 problems.append(problem)
-            if mark is not None:
-                taken.append(mark)
+            matched.marks[place] = mark
         for supply in matched.supplies:
             segment = self._end_of(supply)
             if segment is not None:
                 segments.append(segment)
-        taken += matched.gone
         pieces = (TextPiece(self._dialect, segment, self._listed) for segment in segments)
-        return Reading(tuple(pieces), self._same.position(taken), tuple(problems))
+        return Reading(tuple(pieces), self._same.position(matched.taken()), tuple(problems))
+
+    def _ended(self, file: Present, mark: Mark) -> bool:
+        """Whether a file has nothing after what was taken, and its mark lacks nothing."""
+        return file.status.st_size <= mark.taken and self._has_digest(file, mark)
 
     def _segment(
         self, file: Present, known: Mark | None, end: int, declared: Declared, *, whole: bool
