@@ -82,7 +82,7 @@ class TestBrokenEngines:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Late is what lies behind the newest event, as a stream processor's watermark has it."""
-        events = EventSql.select
+        events, steps = EventSql.select, EventSql.steps
 
         def behind(self: EventSql, *given: Any, **named: Any) -> str:
             return (
@@ -90,7 +90,13 @@ class TestBrokenEngines:
                 "QUALIFY step >= max(step) OVER () - 4"
             )
 
+        def few_behind(self: EventSql, *given: Any) -> list[int | None]:
+            found = steps(self, *given)
+            newest = max(filter(None, found), default=0)
+            return [step if step and step >= newest - 4 else None for step in found]
+
         monkeypatch.setattr(EventSql, "select", behind)
+        monkeypatch.setattr(EventSql, "steps", few_behind)
         site = Site(tmp_path, "event")
         first = [some for some in FIRST if some < b"2026-04-02"]
         base = site.view("base", first, [])

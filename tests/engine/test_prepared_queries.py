@@ -12,7 +12,7 @@ from ameles.connectors.duck import KeptConnection
 from ameles.connectors.source import SeekableSource
 from ameles.core.release import Release
 from ameles.engine.engine import Engine
-from ameles.engine.gathering import exact_totals, gatherer
+from ameles.engine.gathering import exact_totals, few_events, gatherer
 from ameles.engine.gathering.prepared_queries import MOST, Numbers, run_prepared
 from ameles.noise import Zero
 from ameles.store import open_store
@@ -62,20 +62,26 @@ def test_prepared_steps_have_the_same_numbers(
 ) -> None:
     ran: list[str] = []
 
-    def counted(duck: duckdb.DuckDBPyConnection, query: str, numbers: Numbers) -> object:
+    def counted(duck: duckdb.DuckDBPyConnection, query: str, *numbers: Numbers) -> object:
         ran.append(query)
-        return run_prepared(duck, query, numbers)
+        return run_prepared(duck, query, *numbers)
 
     monkeypatch.setattr(exact_totals, "run_prepared", counted)
+    monkeypatch.setattr(few_events, "run_prepared", counted)
     releases = COUNT + DAILY
+    few = followed(World(tmp_path / "few", releases, horizon=horizon, stream=stream))
+    assert len(ran) > 9
+    assert len(set(ran)) <= 3, "with quotes, without, and with the usual times alone"
+    ran.clear()
+    monkeypatch.setattr(gatherer, "FewLines", duckdb.Statement)  # no relation is one
     quick = followed(World(tmp_path / "quick", releases, horizon=horizon, stream=stream))
     assert len(ran) > 9
     assert len(set(ran)) <= 4, "with quotes and without, in the first step and in later ones"
     ran.clear()
-    monkeypatch.setattr(gatherer, "SteadyRelation", duckdb.Statement)  # no relation is one
+    monkeypatch.setattr(gatherer, "SteadyRelation", duckdb.Statement)
     plain = followed(World(tmp_path / "plain", releases, horizon=horizon, stream=stream))
     assert not ran
-    assert quick == plain
+    assert few == quick == plain
     assert len({release.value for release in quick}) > 5
 
 
@@ -84,11 +90,12 @@ def test_only_some_queries_stay_prepared() -> None:
     for turn in range(3 * MOST):
         numbers = Numbers()
         query = f"SELECT {turn} AS turn, {numbers.add(turn)} + {numbers.add(2**40)} AS n"
-        found = run_prepared(duck, query, numbers)
+        found = run_prepared(duck, query, numbers).fetchnumpy()
         assert (found["turn"].tolist(), found["n"].tolist()) == ([turn], [turn + 2**40])
     ((kept,),) = duck.execute("SELECT count(*) FROM duckdb_prepared_statements()").fetchall()
     assert kept == MOST
-    assert run_prepared(duck, "SELECT 7 AS n", Numbers())["n"].tolist() == [7]
+    assert run_prepared(duck, "SELECT 7 AS n", Numbers()).fetchall() == [(7,)]
+    assert run_prepared(duck, "SELECT 8 AS n").fetchall() == [(8,)]
 
 
 def test_a_stream_that_may_be_seized_keeps_no_plans(
@@ -98,6 +105,7 @@ def test_a_stream_that_may_be_seized_keeps_no_plans(
         raise AssertionError("the plan of a query keeps exact sums")
 
     monkeypatch.setattr(exact_totals, "run_prepared", kept)
+    monkeypatch.setattr(few_events, "run_prepared", kept)
     world = World(tmp_path, horizon=4)
     with pytest.raises(AssertionError, match="exact sums"):
         followed(world, 2)  # a stream whose state is secret does

@@ -11,7 +11,7 @@ from ameles.connectors.duck import quiet
 from ameles.connectors.reading import Piece
 from ameles.connectors.text.dialect import LINES, VIEW, Dialect
 from ameles.connectors.text.lines import Tally, chunks, text
-from ameles.connectors.text.view import SLOTS, SteadyRelation, shown
+from ameles.connectors.text.view import FEW, SLOTS, FewLines, SteadyRelation, shown
 from ameles.measures.fields import literal
 
 
@@ -52,7 +52,9 @@ def handed_over(
                 if dialect.tally is not None:
                     _count_flaws(duck, dialect.flaws(names), dialect.tally)
                 chunked = [chunk for chunk, _ in prepared]
-                yield SteadyRelation(dialect.steady_relation(names, chunked, slower))
+                few = len(chunked) == 1 and chunked[0].count(b"\n") <= FEW
+                kind = FewLines if few else SteadyRelation
+                yield kind(dialect.steady_relation(names, chunked, slower))
 
 
 def _count_flaws(duck: duckdb.DuckDBPyConnection, flaws: Mapping[str, str], tally: Tally) -> None:

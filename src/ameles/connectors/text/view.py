@@ -19,10 +19,17 @@ from numpy.typing import NDArray
 from ameles.connectors.duck import quiet
 
 SLOTS = 256  # chunks of a block; more are shown in several turns
+FEW = 128  # lines that Python adds up faster than DuckDB can begin to
 
 
 class SteadyRelation(str):
     """SQL of a relation over a view that stays: a query on it may be prepared, and run again."""
+
+    __slots__ = ()
+
+
+class FewLines(SteadyRelation):
+    """The same, with at most ``FEW`` rows."""
 
     __slots__ = ()
 

@@ -107,15 +107,57 @@ class EventSql:
 
     def counted(self, moment: Moment, number: Callable[[int], str] = str) -> tuple[str, str]:
         """SQL: an event's step, and whether it counts at all, before the bounds of users."""
-        stream, privacy = self.plan.stream, self.plan.privacy
+        privacy = self.plan.privacy
         step, kept = self._step(moment, number)
         if privacy.user is not None:
             kept += f" AND {identifier(privacy.user)} IS NOT NULL"
-        if stream.weight is not None:
-            # Under the first rules a larger weight counts nowhere; today weights are clamped.
-            weight = identifier(stream.weight)
-            kept += f" AND {weight} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
+        if self.plan.stream.weight is not None:
+            kept += f" AND {self._weighs}"
         return step, kept
+
+    @property
+    def _weighs(self) -> str:
+        """SQL: whether an event has a weight, if it needs one."""
+        weight = self.plan.stream.weight
+        if weight is None:
+            return "true"
+        # Under the first rules a larger weight counts nowhere; today weights are clamped.
+        return f"{identifier(weight)} BETWEEN -{HEAVIEST} AND {HEAVIEST}"
+
+    def select_few(self, relation: str) -> str:
+        """SELECT time in microseconds, weight and all columns of each event, whatever its step.
+
+        It is the same text in all steps; ``steps`` tells which of the events count.
+        """
+        stream = self.plan.stream
+        us = "NULL" if stream.time is None else f"epoch_us({identifier(stream.time)})"
+        weight = "1" if stream.weight is None else f"CAST({identifier(stream.weight)} AS HUGEINT)"
+        answers = ", ".join([f"{us} AS us", f"{weight} AS weight", *self._answers])
+        return f"SELECT {answers} FROM {relation} WHERE {self._weighs}"
+
+    def steps(self, moment: Moment, times: Sequence[int | None]) -> list[int | None]:
+        """The steps of events, by their times; None for an event that counts nowhere.
+
+        ``counted`` is the same in SQL.
+        """
+        released, last, arrived = moment.released, moment.last, moment.arrived
+        stream, clock, opening = self.plan.stream, self.plan.clock, released + 1
+        joins = stream.late == "next"
+        if released >= last:
+            return [None] * len(times)
+        if stream.time is None:
+            counts = arrived is not None and arrived <= last and (arrived > released or joins)
+            return [max(arrived or 0, opening) if counts else None] * len(times)
+        opened, end = clock.start_of(opening), clock.end_of(last)
+        earliest = clock.first if joins else opened
+        return [
+            None
+            if us is None or not earliest <= us < end
+            else opening
+            if us < opened
+            else clock.ended(us) + 1
+            for us in times
+        ]
 
     def place(self, secret: bytes) -> str:
         """SQL: the place of an event in its user's order, a UBIGINT, from its facts."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ameles.connectors.duck import quiet
 from ameles.engine.gathering.event_sql import EventSql, sum_of
+from ameles.engine.gathering.few_events import few_totals
+from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Totals
 from ameles.engine.gathering.prepared_queries import Numbers, run_prepared
 
@@ -21,6 +23,7 @@ class AddingUp:
 
     def __init__(self, events: EventSql, duck: duckdb.DuckDBPyConnection) -> None:
         plan = events.plan
+        self._events = events
         self._duck = duck
         self._weight = "weight" if plan.stream.weight is not None else None
         self._cells, self._amounts = events.cells, events.amounts
@@ -51,20 +54,29 @@ class AddingUp:
             f"GROUP BY GROUPING SETS ({sets})"
         )
         with quiet("adding up the events of each step"):
-            groups = (
-                self._duck.execute(query).fetchnumpy()
+            found = (
+                self._duck.execute(query)
                 if numbers is None
                 else run_prepared(self._duck, query, numbers)
             )
+            groups = found.fetchnumpy()
         for release in counted:
             column = self._cells[release.name]
             here = np.asarray(groups[f"of_{column}"]) == 0
             amounts = [groups[name] for name in self._amounts[release.name]]
-            self._parts[release.name].append(_totals(groups, here, column, amounts))
+            self._add(release.name, _totals(groups, here, column, amounts))
         _wipe(groups)
-        for release in counted:  # after many small scans, keep only one row for each cell
-            if len(self._parts[release.name]) >= MANY:
-                self._parts[release.name] = [self._joined(release.name)]
+
+    def add_few(self, relation: str, moment: Moment) -> None:
+        """The same for a plan without users and a relation with a few events."""
+        for name, totals in few_totals(self._events, self._duck, relation, moment).items():
+            self._add(name, totals)
+
+    def _add(self, name: str, totals: Totals) -> None:
+        parts = self._parts[name]
+        parts.append(totals)
+        if len(parts) >= MANY:  # after many small scans, keep only one row for each cell
+            self._parts[name] = [self._joined(name)]
 
     def add_users(self, name: str, counted: str) -> None:
         """Adds a release in which each user counts once, from the (step, cell) of each user."""

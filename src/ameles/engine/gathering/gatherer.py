@@ -23,7 +23,7 @@ import duckdb
 
 from ameles.connectors.duck import KeptConnection, OutOfMemory, quiet
 from ameles.connectors.reading import Reading
-from ameles.connectors.text.view import SteadyRelation
+from ameles.connectors.text.view import FewLines, SteadyRelation
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup, SeenUsers
@@ -124,7 +124,9 @@ class _Task:
         """Adds up all events, without users."""
         adding = AddingUp(self.sql, self.duck)
         for relation in self.reading.scans(self.duck):
-            if self.prepares and isinstance(relation, SteadyRelation):
+            if self.prepares and isinstance(relation, FewLines):
+                adding.add_few(relation, self.moment)
+            elif self.prepares and isinstance(relation, SteadyRelation):
                 numbers = Numbers()
                 selected = self.sql.select(relation, self.moment, self.salt, number=numbers.add)
                 adding.add_events(selected, numbers)

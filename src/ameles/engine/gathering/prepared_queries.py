@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import duckdb
@@ -32,8 +31,10 @@ class Numbers:
         return f"${len(self.values)}::BIGINT"
 
 
-def run_prepared(duck: duckdb.DuckDBPyConnection, query: str, numbers: Numbers) -> dict[str, Any]:
-    """The rows of a query with these numbers, as arrays."""
+def run_prepared(
+    duck: duckdb.DuckDBPyConnection, query: str, numbers: Numbers | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Runs a query with these numbers; returns where its rows can be fetched."""
     names = _NAMES.setdefault(duck, {})
     name = names.get(query)
     if name is None:
@@ -43,5 +44,5 @@ def run_prepared(duck: duckdb.DuckDBPyConnection, query: str, numbers: Numbers) 
         duck.execute(f"PREPARE {name} AS {query}")
         names[query] = name
     # With a type, because a number of another type would be planned anew.
-    given = ", ".join(f"{value}::BIGINT" for value in numbers.values)
-    return duck.execute(f"EXECUTE {name}({given})" if given else f"EXECUTE {name}").fetchnumpy()
+    given = ", ".join(f"{value}::BIGINT" for value in numbers.values) if numbers else ""
+    return duck.execute(f"EXECUTE {name}({given})" if given else f"EXECUTE {name}")
