@@ -91,13 +91,13 @@ def append(file: Path, *lines: bytes) -> None:
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
     """A file that may not be opened, by root neither."""
-    real = Path.open
+    real = os.open
 
-    def refusing(path: Path, *rest: Any, **options: Any) -> Any:
-        if path.exists() and os.path.samefile(path, file):
+    def refusing(path: Any, *rest: Any, **options: Any) -> int:
+        if os.path.exists(path) and os.path.samefile(path, file):
             raise PermissionError
         return real(path, *rest, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "open", refusing)
+        patch.setattr(os, "open", refusing)
         yield

@@ -24,7 +24,7 @@ from tests.store.stores import launch
 # What need not: it runs no stream, or the demo's, is about SQLite's files, or has its own server.
 OTHERS = {
     "engine": {
-        *("arrivals", "bounding", "plan", "sealed_search", "step_cost"),
+        *("arrivals", "bounding", "few_events", "plan", "sealed_search", "step_cost"),
         *("rules", "sinks_before", "broken_keys"),  # with files of SQLite
         *("sealed_coverage", "sealed_memory", "sealed_wiped"),  # about states that no store has
     },

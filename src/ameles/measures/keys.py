@@ -54,7 +54,7 @@ class Keys:
         """The number of cells; one if nothing is declared."""
         return math.prod(len(values) for values in self.values)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Each cell's key as one text, in the order of the cells."""
         return tuple("/".join(cell) for cell in product(*self.values))

@@ -13,6 +13,8 @@ Many: TypeAlias = NDArray[Any] | Sequence[int] | Sequence[str] | Sequence[bytes]
 Column: TypeAlias = int | str | Many
 Columns: TypeAlias = Mapping[str, Column]
 
+_SAME = (int, str)  # a column of one of these has the same value in all rows
+
 
 def height(columns: Columns) -> int:
     """How many rows there are.
@@ -20,7 +22,7 @@ def height(columns: Columns) -> int:
     >>> height({"stream": 1, "step": np.arange(3)})
     3
     """
-    (rows,) = {len(column) for column in columns.values() if not isinstance(column, int | str)}
+    (rows,) = {len(column) for column in columns.values() if not isinstance(column, _SAME)}
     return rows
 
 
@@ -32,7 +34,7 @@ def is_real(column: Column) -> bool:
 def block(columns: Columns, first: int, end: int) -> dict[str, Column]:
     """The rows from ``first`` up to, but not including, ``end``."""
     return {
-        name: column if isinstance(column, int | str) else column[first:end]
+        name: column if isinstance(column, _SAME) else column[first:end]
         for name, column in columns.items()
     }
 
@@ -46,7 +48,7 @@ def rows(columns: Columns) -> Iterator[tuple[Any, ...]]:
     count = height(columns)
     return zip(
         *(
-            repeat(column, count) if isinstance(column, int | str) else _cells(column)
+            repeat(column, count) if isinstance(column, _SAME) else _cells(column)
             for column in columns.values()
         ),
         strict=True,

@@ -15,6 +15,7 @@ from ameles.mechanisms.counters.deviations import worst_of
 from ameles.mechanisms.laplace.mixture import LaplaceMixture
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.mechanisms.pan_private.place_counter import PanPrivatePlaceCounter
+from ameles.mechanisms.pan_private.place_error import PlaceError
 from ameles.mechanisms.pan_private.place_law import Spectrum, laws_of, size_of, variance_of
 from ameles.mechanisms.pan_private.place_run import PanPrivatePlaceRun
 from ameles.mechanisms.pan_private.place_search import best_rungs, best_shape, total_variance
@@ -170,3 +171,17 @@ def test_the_worst_step_is_found_by_its_digits() -> None:
     worst = max(recipe.error.std(t) for t in range(1, 1025))
     assert worst_of(recipe, 1024, [1, 500, 1024]) == pytest.approx(worst)
     assert recipe.error.worst_std == pytest.approx(worst)
+
+
+@together("given", LAWS)
+def test_a_law_does_not_depend_on_the_laws_that_were_asked_for_before(
+    given: dict[str, Any],
+) -> None:
+    recipe = place(**given)
+    steps = [step for t in range(1, recipe.horizon + 1) for step in (t, recipe.horizon + 1 - t)]
+    for step in steps:
+        for announcements in (0, 1, 1):
+            error = PlaceError(recipe.shape, recipe.scale, announcements)
+            law = error.law(step)
+            laws_of.cache_clear()
+            assert law == error.law(step)

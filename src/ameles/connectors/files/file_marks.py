@@ -18,7 +18,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 from ameles.connectors.declarations import Declared
@@ -161,8 +161,13 @@ def _edges(handle: int, offset: int) -> tuple[str, str, bytes]:
 
 def to_json(kind: str, marks: Iterable[Mark]) -> str:
     """A position: the files that were read, and how far."""
-    start = codec.write("position", VERSION, {"kind": kind, "files": []}).removesuffix("]}")
-    return f"{start}{','.join([mark.json for mark in marks])}]}}"
+    return f"{_start(kind)}{','.join([mark.json for mark in marks])}]}}"
+
+
+@cache
+def _start(kind: str) -> str:
+    """How a position begins; it is written at every step."""
+    return codec.write("position", VERSION, {"kind": kind, "files": []}).removesuffix("]}")
 
 
 def from_json(kind: str, text: str | None) -> list[Mark]:

@@ -104,11 +104,15 @@ class Present:
 @contextmanager
 def opened(file: Present) -> Iterator[int]:
     """The descriptor of a file; refuses a file that is not the one that was listed."""
-    with readable(file.file), file.file.path.open("rb", buffering=0) as raw:
-        status = os.fstat(raw.fileno())
-        if (status.st_dev, status.st_ino) != (file.status.st_dev, file.status.st_ino):
-            raise vanished(file.file.name)
-        yield raw.fileno()
+    with readable(file.file):
+        handle = os.open(file.file.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            status = os.fstat(handle)
+            if (status.st_dev, status.st_ino) != file.inode:
+                raise vanished(file.file.name)
+            yield handle
+        finally:
+            os.close(handle)
 
 
 @contextmanager

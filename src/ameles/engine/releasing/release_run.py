@@ -12,7 +12,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.core.recipe import Recipe
 from ameles.engine.gathering.pending import Pending, Totals
 from ameles.engine.releasing.noise_tally import NoiseTally
-from ameles.measures.measure import Measure, Terms
+from ameles.measures.measure import EventQuery, Measure, Terms
 from ameles.mechanisms.continual.transformation import Halted
 from ameles.mechanisms.run import Run
 from ameles.mechanisms.stepped import FoldedRun
@@ -39,7 +39,11 @@ class ReleaseRun:
     @cached_property
     def width(self) -> int:
         """How many numbers a step of it moves."""
-        return len(self.measure.keys) + self.measure.question.width
+        return len(self.measure.keys) + self._question.width
+
+    @cached_property
+    def _question(self) -> EventQuery:
+        return self.measure.question
 
     def release(
         self,
@@ -50,7 +54,7 @@ class ReleaseRun:
         until: int,
     ) -> None:
         """Steps the mechanism from ``first`` to ``until`` and stores the results."""
-        question = self.measure.question
+        question = self._question
         totals = pending.totals.get(self.measure.name) or Totals.none(len(question.amounts))
         inputs = totals.matrix(first, until - first + 1, question.cells)
         outputs: IntArray = np.asarray(self.run.feed(inputs))

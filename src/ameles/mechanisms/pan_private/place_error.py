@@ -67,8 +67,8 @@ class PlaceError(LaplaceError):
 
     def law(self, t: int) -> LaplaceMixture:
         *longer, (_, rung, steps) = self.shape.cover(t)
-        counted = [self._laws.some(level, rung, range(digit)) for level, rung, digit in longer]
-        return self._mixture(rung, steps, [*counted, self._announced(1)], roundings=1)
+        parts = self._laws.parts_above(tuple(longer), self.announcements)
+        return self._mixture(rung, steps, parts, roundings=1)
 
     def between(self, before: int, t: int) -> LaplaceMixture:
         if not before:
@@ -80,7 +80,8 @@ class PlaceError(LaplaceError):
         split = next(i for i, (one, other) in enumerate(zip(old, new, strict=True)) if one != other)
         (level, _, first), (_, rung, end) = old[split], new[split]
         if not level:
-            return self._mixture(rung, end - first, [self._announced(2)], roundings=2)
+            announced = Spectrum.joined([self._announced(2)])
+            return self._mixture(rung, end - first, announced.parts, roundings=2)
         spectra = [self._announced(2)]
         inside = [digit for *_, digit in old[split + 1 :]]
         if any(inside):  # in place of these, the later count has the node that they are in
@@ -89,7 +90,7 @@ class PlaceError(LaplaceError):
         spectra.append(self._laws.some(level, rung, range(first, end)))
         *longer, (_, rung, steps) = new[split + 1 :]
         spectra += [self._laws.some(depth, own, range(digit)) for depth, own, digit in longer]
-        return self._mixture(rung, steps, spectra, roundings=2)
+        return self._mixture(rung, steps, Spectrum.joined(spectra).parts, roundings=2)
 
     def clusters(self, last: int) -> Clusters | None:
         return None if self.announcements else GroupClusters(self._laws, last)
@@ -112,9 +113,7 @@ class PlaceError(LaplaceError):
 
     def _announced(self, counts: int) -> Spectrum:
         """The noises of announcements, in so many counts."""
-        if not self.announcements:
-            return Spectrum.joined(())
-        return self._laws.worst_announced.repeated(counts * self.announcements)
+        return self._laws.all_announced(counts * self.announcements)
 
     def _less(
         self, level: int, rung: int, place: int, weight: float, inside: list[int]
@@ -136,10 +135,9 @@ class PlaceError(LaplaceError):
         yield laws.some(level, rung, range(counted, self.shape.radices[level])).times(weight)
 
     def _mixture(
-        self, rung: int, steps: int, others: list[Spectrum], *, roundings: int
+        self, rung: int, steps: int, others: tuple[LaplacePart, ...], *, roundings: int
     ) -> LaplaceMixture:
         """The law of single steps of a group on a rung, whose weight is 1, and of other noises."""
         scale = self._laws.scale(0, rung, 0)
         single = (LaplacePart(scale, 1.0, 2 * steps),) if scale and steps else ()
-        parts = (*single, *Spectrum.joined(others).parts)
-        return LaplaceMixture(parts, roundings=roundings, varied=True)
+        return LaplaceMixture((*single, *others), roundings=roundings, varied=True)

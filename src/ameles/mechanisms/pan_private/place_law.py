@@ -127,6 +127,7 @@ class NodeLaws:
         self._totals: dict[tuple[int, int, int], float] = {}
         self._worst: dict[tuple[int, int, int], float] = {}
         self._announced: dict[tuple[int, int], Spectrum] = {}
+        self._above: tuple[object, tuple[LaplacePart, ...]] | None = None
 
     def scale(self, level: int, rung: int, place: int) -> Fraction | None:
         """The scale of a node's noises; None if there is no node."""
@@ -163,6 +164,26 @@ class NodeLaws:
             each = (self.spectrum(level, rung, place) for place in places)
             self._some[key] = Spectrum.joined(each)
         return self._some[key]
+
+    def parts_above(
+        self, nodes: tuple[tuple[int, int, int], ...], announcements: int
+    ) -> tuple[LaplacePart, ...]:
+        """The noises of nodes that are longer than a step (level, rung, how many), and of
+        announcements.
+
+        Those of the last call are kept: most counts have the same as the count before.
+        """
+        asked, kept = (nodes, announcements), self._above
+        if kept is not None and kept[0] == asked:
+            return kept[1]
+        each = [self.some(level, rung, range(count)) for level, rung, count in nodes]
+        parts = Spectrum.joined([*each, self.all_announced(announcements)]).parts
+        self._above = asked, parts
+        return parts
+
+    def all_announced(self, times: int) -> Spectrum:
+        """The noises that so many announcements add to a count, at worst."""
+        return self.worst_announced.repeated(times) if times else Spectrum.joined(())
 
     def group(self, level: int, rung: int) -> Spectrum:
         """The noises of all estimates of a group."""

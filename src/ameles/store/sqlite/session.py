@@ -92,12 +92,12 @@ class SqliteSession(Connected[StoreConnection]):
     def lookup(self, table: str, keys: Columns, wanted: Sequence[str]) -> list[Row]:
         connection = self._open()
         given = {"place": np.arange(height(keys)), **keys}
-        names, marks = _names(given)
         try:
             connection.only_read(False)
+            names = _names(tuple(given))
             connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS asked_{table} ({names})")
             connection.execute(f"DELETE FROM temp.asked_{table}")
-            _insert(connection, f"INSERT INTO temp.asked_{table} VALUES", marks, given)
+            _insert(connection, f"temp.asked_{table}", given)
             connection.only_read(not self._writable)
         except self.failures as problem:
             raise self._broken(problem) from None
@@ -127,19 +127,10 @@ class SqliteSession(Connected[StoreConnection]):
             raise self._broken(problem, double) from None
 
     def append(self, table: str, columns: Columns, *, double: str = "") -> None:
-        names, marks = _names(columns)
-        self._write_many(f"INSERT INTO {table} ({names}) VALUES", marks, columns, double=double)
+        self._write_many(table, columns, double=double)
 
     def replace(self, table: str, columns: Columns, key: Sequence[str]) -> None:
-        names, marks = _names(columns)
-        keys, _ = _names(key)
-        changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key)
-        self._write_many(
-            f"INSERT INTO {table} ({names}) VALUES",
-            marks,
-            columns,
-            f"ON CONFLICT ({keys}) DO UPDATE SET {changes}",
-        )
+        self._write_many(table, columns, tuple(key))
 
     def copy_into(self, path: Path) -> None:
         """Copies the database, as this transaction sees it, into an empty file."""
@@ -175,11 +166,11 @@ class SqliteSession(Connected[StoreConnection]):
             raise self._broken(problem) from None
 
     def _write_many(
-        self, head: str, marks: str, columns: Columns, tail: str = "", *, double: str = ""
+        self, table: str, columns: Columns, key: tuple[str, ...] = (), *, double: str = ""
     ) -> None:
         connection = self._changing()
         try:
-            _insert(connection, head, marks, columns, tail)
+            _insert(connection, table, columns, key)
         except BaseException as problem:
             raise self._broken(problem, double) from None
 
@@ -200,21 +191,27 @@ class SqliteSession(Connected[StoreConnection]):
 
 
 def _insert(
-    connection: sqlite3.Connection, head: str, marks: str, columns: Columns, tail: str = ""
+    connection: sqlite3.Connection, table: str, columns: Columns, key: tuple[str, ...] = ()
 ) -> None:
-    """Inserts rows, many with each call."""
+    """Inserts rows, many with each call; replaces those with the same key, if one is given."""
     (full, rest), given = divmod(height(columns), _AT_ONCE), rows(columns)
+    names = tuple(columns)
     if full:
         some = (tuple(chain.from_iterable(islice(given, _AT_ONCE))) for _ in range(full))
-        connection.executemany(_rows_sql(head, marks, _AT_ONCE, tail), some)
+        connection.executemany(_rows_sql(table, names, key, _AT_ONCE), some)
     if rest:
-        connection.execute(_rows_sql(head, marks, rest, tail), tuple(chain.from_iterable(given)))
+        connection.execute(_rows_sql(table, names, key, rest), tuple(chain.from_iterable(given)))
 
 
 @lru_cache(maxsize=256)
-def _rows_sql(head: str, marks: str, count: int, tail: str) -> str:
+def _rows_sql(table: str, names: tuple[str, ...], key: tuple[str, ...], count: int) -> str:
     """The INSERT of so many rows; the same text each time, for which SQLite keeps its plan."""
-    return f"{head} {', '.join([f'({marks})'] * count)} {tail}"
+    row = f"({', '.join('?' for _ in names)})"
+    sql = f"INSERT INTO {table} ({_names(names)}) VALUES {', '.join([row] * count)}"
+    if not key:
+        return sql
+    changes = ", ".join(f'"{name}" = excluded."{name}"' for name in names if name not in key)
+    return f"{sql} ON CONFLICT ({_names(key)}) DO UPDATE SET {changes}"
 
 
 def lookup_sql(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
@@ -227,6 +224,5 @@ def lookup_sql(table: str, keys: Sequence[str], wanted: Sequence[str]) -> str:
     )
 
 
-def _names(columns: Columns | Sequence[str]) -> tuple[str, str]:
-    """The names of columns, and as many placeholders."""
-    return ", ".join(f'"{name}"' for name in columns), ", ".join("?" for _ in columns)
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
