@@ -7,9 +7,11 @@
 
 Ingest is compared with a plain DuckDB insert of the same rows, from the same bytes, into a database
 on the same disk.  A step is compared with as many bare SQLite transactions of one row
-(synchronous = FULL) as the step has syncs; those are counted, not assumed.  Both sides of a ratio
-run in turns, and the best round of each counts.  Whether the cost of a step grows is told by the
-time that its computing takes, on which other users of the machine have less influence.
+(synchronous = FULL) as the step has syncs; those are counted, not assumed.  A step that reads files
+is also compared with its floor: those transactions, the shortest query on its lines, and one look
+at each file.  Both sides of a ratio run in turns, and the best round of each counts.  Whether the
+cost of a step grows is told by the time that its computing takes, on which other users of the
+machine have less influence.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
 GOALS = {"ingest": 3.0, "steps": 2.0, "memory": 1.1, "flat": 1.25}
 KEYS = 10
@@ -41,6 +44,7 @@ CACHE = 16  # MiB that SQLite may keep of a store
 TAIL = 1000  # steps whose cost is compared at both ends
 TURN = 20  # steps, then as many bare transactions
 FILES = 1000  # that a watched folder has
+QUIET = 2.5  # seconds after which a file that was just written counts as left alone
 PLAN = """
 [stream]
 name = "bench"
@@ -240,7 +244,10 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
                 first = given.reading([]) if source is None else source.reading(None)
                 session.take(first, 1)  # what is done once is not counted
                 session.publish()
+                if kind == "folder":  # its files were written long ago
+                    time.sleep(QUIET)
                 bare = Bare(Path(above) / "bare.db")
+                floor = Floor(bare, folder if kind == "folder" else None)
                 syncs[0], memory = 0, 0.0
                 commits = store.writing
 
@@ -264,17 +271,21 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
                     work.append(time.process_time() - worked)
                     if step % TURN == 0:  # side by side: others may be using the machine
                         bare.go(TURN)
+                        if source is not None:
+                            floor.go(TURN)
                     if step == count // 4:
                         memory = resident()
                     if sys.stderr.isatty() and step % TAIL == 0:
                         print(f"{kind}: step {step:,}", end="\r", file=sys.stderr)
                 # The longer a stream, the more of its database is in the cache, up to all of that.
                 grown = max(resident() - CACHE, memory) / memory
+                floor.close()
                 bare.close()
     return {
         "seconds": sum(times),
         "syncs": syncs[0] / count,
         "bare": bare.seconds / bare.count,
+        "floor": floor.seconds / max(1, floor.count),
         "work": sum(work) / count,
         "first": sum(work[:TAIL]) / TAIL,
         "last": sum(work[-TAIL:]) / TAIL,
@@ -332,9 +343,47 @@ class Bare:
         self.seconds += time.perf_counter() - began
         self.count += count
 
+    def one(self) -> None:
+        """One more, which is not counted."""
+        self._bare.execute("INSERT OR REPLACE INTO one VALUES (-1, -1)")
+
     def close(self) -> None:
         """Lets go of the database."""
         self._bare.close()
+
+
+class Floor:
+    """What a step that reads files cannot do without, besides its transactions: the shortest
+    prepared query on its lines, and one look at each file of a folder.
+
+    Each time after a transaction, as in a step: what the processor had in its caches is gone.
+    """
+
+    def __init__(self, bare: Bare, folder: Path | None) -> None:
+        self._bare, self._folder = bare, folder
+        self._duck = duckdb.connect(config={"threads": 1})
+        self._duck.register("text", {"chunk": np.array([lines_of(1).decode()], dtype=object)})
+        line = "SELECT unnest(string_split(chunk, chr(10))) AS line FROM text"
+        self._duck.execute(f"PREPARE least AS SELECT count(*) FROM ({line}) WHERE line <> ''")
+        self.count, self.seconds = 0, 0.0
+
+    def go(self, count: int) -> None:
+        """So many times."""
+        for _ in range(count):
+            self._bare.one()
+            began = time.perf_counter()
+            if self._folder is not None:
+                handle = os.open(self._folder, os.O_RDONLY)
+                for name in os.listdir(handle):
+                    os.stat(name, dir_fd=handle)
+                os.close(handle)
+            self._duck.execute("EXECUTE least").fetchall()
+            self.seconds += time.perf_counter() - began
+        self.count += count
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._duck.close()
 
 
 def run_insert(file: Path) -> dict[str, float]:
@@ -432,10 +481,12 @@ def steps(count: int, rounds: int) -> None:
         (one,) = best(rounds, ("steps", count, kind))
         sync, each = one["bare"], one["seconds"] / count
         ratio = each / (one["syncs"] * sync)
+        whole = one["syncs"] * sync + one["floor"]
+        above = f"; {each / whole:.2f} x the floor of {whole * 1e3:.2f} ms" if one["floor"] else ""
         print(
             f"  {name:36} {1 / each:>6,.0f} steps/s, {one['syncs']:.1f} syncs each; {ratio:.2f} x "
             f"{one['syncs']:.1f} bare transactions of {sync * 1e3:.2f} ms; "
-            f"{verdict('steps', ratio)}"
+            f"{verdict('steps', ratio)}{above}"
         )
         ratio = one["last"] / one["first"]
         print(

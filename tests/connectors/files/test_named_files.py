@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ameles.connectors.files import named_files
 from ameles.connectors.files.named_files import NameLists, find_files, names_file
 
 FOLDERS = ["", "a", "a/b", ".hidden"]
@@ -66,6 +67,20 @@ def expected(pattern: str, base: Path) -> list[str]:
     if not glob.has_magic(pattern) or (base / pattern).is_file():
         return [pattern]
     return glob.glob(pattern, root_dir=base, recursive=True)
+
+
+def test_the_names_of_a_huge_folder_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(named_files, "REMEMBERED", 2)
+    lists = NameLists(tmp_path)
+    for count in (1, 2, 3, 2):
+        (tmp_path / "2.csv").unlink(missing_ok=True)
+        for n in range(count):
+            (tmp_path / f"{n}.csv").touch()
+        first = lists.names("*.csv")
+        assert [file.name for file in first] == [f"{n}.csv" for n in range(count)]
+        assert (lists.names("*.csv") is first) == (count <= 2)
 
 
 def test_the_names_of_a_folder_that_stayed_are_the_same_list(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+REMEMBERED = 1 << 16  # names of a folder; a larger one is slow to list, and takes no more memory
+
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
@@ -56,14 +58,16 @@ class NameLists:
         shown = there if last.startswith(".") else [name for name in there if name[0] != "."]
         matching = fnmatch.filter(shown, last)
         names = self._sorted([os.path.join(folder, name) for name in matching])
-        self._last[text] = there, names
+        self._last.pop(text, None)
+        if len(there) <= REMEMBERED:
+            self._last[text] = there, names
         return names
 
     def _sorted(self, names: list[str]) -> list[NamedFile]:
         return [_named(name, self._base) for name in sorted(names)]
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=REMEMBERED)
 def _named(name: str, base: str) -> NamedFile:
     """Cached, because a watched folder is listed at every step; by texts, which Python hashes
     once."""
