@@ -55,8 +55,9 @@ def kept_marks(missing: Iterable[Mark], present: Iterable[Present]) -> list[Mark
     old = {id(mark) for mark in [mark for mark in left if mark.rotated][:-_COPIES]}
     owners = {file.inode: file for file in present}
     reused = [mark for mark in left if (mark.device, mark.inode) in owners]
-    names = {link.name for file in owners.values() for link in file.links} if reused else set()
-    old |= {id(mark) for mark in reused if mark.name in names | {""}}
+    if reused:
+        names = {"", *(link.name for file in owners.values() for link in file.links)}
+        old |= {id(mark) for mark in reused if mark.name in names}
     return [
         replace(mark, first=False) if mark.first else mark for mark in left if id(mark) not in old
     ]
