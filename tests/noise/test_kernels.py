@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from fractions import Fraction
-from types import FrameType, SimpleNamespace
+from types import FrameType, FunctionType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -254,7 +255,7 @@ def test_where_nothing_can_be_written_loops_are_compiled_without_a_cache(
 
     monkeypatch.setattr(kernels, "available", lambda: True)
     monkeypatch.setattr(kernels, "let_forks_wait", lambda: None)
-    monkeypatch.setattr(kernels, "let_signals_wait", lambda loop: None)
+    monkeypatch.setattr(kernels, "keep_signals_away", lambda loop: None)
     monkeypatch.setitem(sys.modules, "numba", SimpleNamespace(njit=njit))
     loop = fresh_loop()
     assert kernels.compiled(loop) is loop
@@ -274,7 +275,7 @@ FORK = """
 
     lock, compiling = threading.RLock(), threading.Event()
     kernels.available = lambda: True
-    kernels.let_signals_wait = lambda loop: None
+    kernels.keep_signals_away = lambda loop: None
     sys.modules["numba"] = SimpleNamespace(njit=lambda loop, **_: loop)  # as numba, but quick
     sys.modules["numba.core.compiler_lock"] = SimpleNamespace(global_compiler_lock=lock)
     kernels.compiled(lambda: 0)
@@ -301,7 +302,27 @@ def test_a_fork_waits_for_a_thread_that_compiles() -> None:
     assert ran.stdout.split() == ["1", "True"]
 
 
-def test_a_signal_waits_until_a_loop_is_compiled() -> None:
+def new_loop() -> Any:
+    """A compiled loop that is in no file, so it is compiled in each process."""
+    code = (lambda n: n + 1).__code__.replace(co_filename="<nowhere>")
+    return kernels.compiled(FunctionType(code, {}))
+
+
+def test_loops_are_compiled_in_a_thread_of_their_own() -> None:
+    loop, compiler = new_loop(), []
+    known = loop._compiler.compile
+
+    def noted(*given: Any) -> Any:
+        compiler.append(threading.current_thread())
+        return known(*given)
+
+    loop._compiler.compile = noted
+    assert loop(1) == 2
+    assert len(compiler) == 1
+    assert compiler[0] is not threading.main_thread()
+
+
+def test_a_signal_does_not_disturb_the_compiler() -> None:
     # Every millisecond, of some hundred that compiling takes: one of them would interrupt it.
     heard: list[int] = []
 
@@ -310,8 +331,7 @@ def test_a_signal_waits_until_a_loop_is_compiled() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         raise InterruptedError
 
-    loop = importlib.import_module("numba").njit(lambda n: n + 1)  # not on disk
-    kernels.let_signals_wait(loop)
+    loop = new_loop()
     before = signal.signal(signal.SIGALRM, interrupt)
     wanted = loop.compile
 
@@ -326,6 +346,7 @@ def test_a_signal_waits_until_a_loop_is_compiled() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        loop.compile = wanted
     assert heard
+    assert loop(1) == 2  # if it is still compiled, this waits for it
     assert len(loop.signatures) == 1
-    assert loop(1) == 2

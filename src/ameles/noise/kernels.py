@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,8 +18,8 @@ import numpy as np
 from ameles.core.exceptions import MissingExtra
 from ameles.noise.arrays import Halves, IntArray, Places, Verdicts, Words
 from ameles.noise.blocks import ONE, Blocks
-from ameles.noise.deferred_signals import deferred
 from ameles.noise.sampler import BEYOND, KEPT, OPEN, REJECTED, Offsets
+from ameles.noise.undisturbed import undisturbed
 
 
 def available() -> bool:
@@ -40,14 +40,14 @@ def require() -> None:
 def compiled(loop: Callable[..., int]) -> Callable[..., int]:
     """A loop, compiled at its first call and kept on disk where that is possible."""
     require()
-    njit = importlib.import_module("numba").njit
+    njit = undisturbed(partial(importlib.import_module, "numba")).njit  # else it stays half loaded
     let_forks_wait()
     jitted: Callable[..., int]
     try:
         jitted = njit(loop, cache=True, nogil=True)
     except RuntimeError:  # no folder that can be written to: compiled anew in each process
         jitted = njit(loop, nogil=True)
-    let_signals_wait(jitted)
+    keep_signals_away(jitted)
     return jitted
 
 
@@ -61,16 +61,11 @@ def let_forks_wait() -> None:
     )
 
 
-def let_signals_wait(jitted: Any) -> None:
-    """From now on signals wait while this loop is compiled, or read from disk: the compiler is a C
-    library that calls Python back, and would lose an exception of a handler, or have no result."""
+def keep_signals_away(jitted: Any) -> None:
+    """From now on no signal disturbs the compiler of this loop: it is a C library that calls Python
+    back, and would lose an exception of a handler, or have no result."""
     compile_or_load = jitted.compile
-
-    def undisturbed(signature: object) -> object:
-        with deferred():
-            return compile_or_load(signature)
-
-    jitted.compile = undisturbed
+    jitted.compile = lambda signature: undisturbed(partial(compile_or_load, signature))
 
 
 class CompiledLooks:

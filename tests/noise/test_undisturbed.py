@@ -1,0 +1,97 @@
+"""Work that no signal disturbs: it is done to its end, and no signal and no handler is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from types import FrameType
+
+import pytest
+
+from ameles.noise.undisturbed import undisturbed
+
+
+class Heard(Exception):
+    """What the handler of the signal raises."""
+
+
+def raise_heard(number: int, frame: FrameType | None) -> None:
+    raise Heard
+
+
+@pytest.fixture(autouse=True)
+def handler() -> Iterator[None]:
+    before = signal.signal(signal.SIGUSR1, raise_heard)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_handler_that_raises_ends_the_waiting_and_not_the_work() -> None:
+    done = threading.Event()
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        for _ in range(20):
+            time.sleep(0.001)  # the main thread runs the handler meanwhile
+        done.set()
+
+    with pytest.raises(Heard):
+        undisturbed(work)
+    assert done.wait(60)
+    assert signal.getsignal(signal.SIGUSR1) is raise_heard
+
+
+def test_handlers_stay_in_place_and_run_while_the_work_is_done() -> None:
+    heard = threading.Event()
+    signal.signal(signal.SIGUSR1, lambda number, frame: heard.set())
+
+    def work() -> bool:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return heard.wait(60)
+
+    assert undisturbed(work)
+
+
+def test_signals_one_after_the_other_leave_nothing_half_done() -> None:
+    begun = done = 0
+
+    def work() -> None:
+        nonlocal begun, done
+        begun += 1
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.0005)
+        done += 1
+        os.kill(os.getpid(), signal.SIGUSR1)  # while its end is waited for, or later
+
+    for _ in range(200):
+        with suppress(Heard):
+            undisturbed(work)
+    for _ in range(2):  # the last signal may interrupt this
+        with suppress(Heard):
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    for thread in threading.enumerate():
+        if thread.name.startswith("ThreadPoolExecutor"):
+            thread.join(60)
+    assert done == begun > 100
+
+
+def fail() -> None:
+    raise ValueError("mine")
+
+
+def test_what_the_work_raises_is_raised() -> None:
+    with pytest.raises(ValueError, match="mine"):
+        undisturbed(fail)
+
+
+def test_other_threads_do_their_work_themselves() -> None:
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(undisturbed(threading.get_ident)))
+    thread.start()
+    thread.join()
+    assert seen == [thread.ident]
+    assert undisturbed(threading.get_ident) != threading.get_ident()
