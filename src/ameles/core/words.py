@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 
 def brief(number: float | None) -> str:
     """A number for people: whole where it is large.
 
-    >>> brief(20.71), brief(92681.9), brief(1.0), brief(None)
-    ('20.7', '92,682', '1', '-')
+    >>> brief(20.71), brief(92681.9), brief(1.0), brief(None), brief(math.inf)
+    ('20.7', '92,682', '1', '-', '∞')
     """
     if number is None or number != number:
         return "-"
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
     if number == int(number):
         return f"{int(number):,}"
     size = abs(number)

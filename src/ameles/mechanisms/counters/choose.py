@@ -118,7 +118,7 @@ def compare(
     if isinstance(optimise, str) and optimise not in ("mean", "worst"):
         raise refuse("optimise", "'mean', 'worst' or the number of a step", optimise)
     if not isinstance(optimise, str):
-        whole(optimise, "optimise", low=1, high=steps)
+        optimise = whole(optimise, "optimise", low=1, high=steps)
     asked = intrusions_of(intrusions)
     shared = {"width": width, "contributions": contributions, "bound": bound, "unit": unit}
     pure = {"epsilon": epsilon, "horizon": horizon, **shared}

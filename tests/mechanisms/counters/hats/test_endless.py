@@ -18,6 +18,7 @@ from ameles.core.noise import Noise
 from ameles.measures.counter_choice import Span, chosen
 from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.mechanisms.counters.hats import cells as hats_cells
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.hats.endless import EndlessHatsCounter
 from ameles.mechanisms.counters.hats.endless_first import FirstEndlessShape, cube_root
 from ameles.mechanisms.counters.hats.endless_process import EndlessProcess
@@ -306,3 +307,19 @@ def test_the_memory_is_never_exceeded(given: dict[str, Any]) -> None:
         run.feed([[1, 1, 1]] * (5 if given.get("horizon") else 67))
         held = max(held, sum(part.size for part in run._parts()))
     assert held + 3 * recipe.ahead <= recipe.memory
+
+
+def test_the_noise_of_the_top_level_has_the_scale_of_its_own_epsilon() -> None:
+    """Scales are remembered; those of another recipe must not be taken for them."""
+    scales = []
+    for epsilon in (2, 1):
+        tape = Tape()
+        EndlessHatsCounter(epsilon=epsilon).start(tape).feed([0] * 200)
+        scales.append([draw.scale for draw in tape.draws])
+    assert scales[1] == [2 * scale for scale in scales[0] if isinstance(scale, Fraction)]
+
+
+def test_the_bound_of_all_steps_holds_where_cells_change_within_a_block() -> None:
+    # as computed before blocks without such a change were told apart
+    assert EndlessHatsCounter(epsilon=1).error.bound_all(200, 0.05) == 34
+    assert HatsCounter(epsilon=1, horizon=100).error.bound_all(100, 0.05) == 22

@@ -99,7 +99,7 @@ class HatsError(LaplaceError):
     @checks_step
     def std(self, t: int) -> float:
         """The standard deviation of the noise at step ``t``."""
-        return _std(self, t)
+        return _std(self, int(t))
 
     def stds(self, steps: IntArray) -> Floats:
         """``std`` at each of these steps, all at once."""
