@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ from ameles.connectors.declarations import NOTHING, Declarations
 from ameles.connectors.source import SeekableSource
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
+from tests.temporary import in_memory
 
 COLUMNS = {"name": "text", "n": "integer"}
 HEADER = b"name,n\n"
+NOBODY = 65534
 
 
 class Following:
@@ -90,14 +93,38 @@ def append(file: Path, *lines: bytes) -> None:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """A file that may not be opened, by root neither."""
+    """A file that may not be opened, by root neither; for a handle that reads nothing it may."""
     real = os.open
 
-    def refusing(path: Any, *rest: Any, **options: Any) -> int:
-        if os.path.exists(path) and os.path.samefile(path, file):
+    def refusing(path: Any, flags: int, *rest: Any, **options: Any) -> int:
+        named = os.path.exists(path) and os.path.samefile(path, file)
+        if named and not flags & getattr(os, "O_PATH", 0):
             raise PermissionError
-        return real(path, *rest, **options)
+        return real(path, flags, *rest, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "open", refusing)
         yield
+
+
+@contextmanager
+def closed(folder: Path) -> Iterator[None]:
+    """A folder that may not be looked into.  Root may always, so then somebody else does."""
+    mode, root = folder.stat().st_mode, os.geteuid() == 0
+    folder.chmod(0)
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(mode)
+
+
+@contextmanager
+def place_for_all() -> Iterator[Path]:
+    """A folder that everybody may look into; those of pytest are its user's own."""
+    with tempfile.TemporaryDirectory(dir=in_memory()) as name:
+        Path(name).chmod(0o755)
+        yield Path(name)

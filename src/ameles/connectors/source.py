@@ -21,7 +21,7 @@ from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.format import DEFAULT, Format
 from ameles.connectors.reading import Reading
 from ameles.connectors.text.dialect import Dialect
-from ameles.core.exceptions import PlanError, SourceUnreadable
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 
 Ends = TypeVar("Ends")
 Block = TypeVar("Block", bound=Sized)
@@ -93,7 +93,7 @@ class Source(ABC):
         """How its lines are parsed as events; None if it has no lines."""
         return None
 
-    def missing(self) -> PlanError | None:
+    def missing(self) -> AmelesError | None:
         """Why there is nothing to read yet; None if there is, or if events may come at any time."""
         return None
 

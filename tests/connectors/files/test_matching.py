@@ -217,11 +217,14 @@ def test_a_copy_under_the_same_name_is_refused_until_its_owner_says_what_it_is(
     assert "--new-file 'a.csv'" in str(caught.value)
     here.restart(same="*.csv")
     assert here.read() == [("y", 1)] * len(more)
-    assert [mark["declared"] for mark in here.marks] == ["same"]
+    assert [(mark["declared"], mark["name"]) for mark in here.marks] == [
+        ("same", "a.csv"),
+        (None, ""),  # the file that was read before
+    ]
     append(here.folder / "a.csv", b"z,1\n")
     here.restart()
     assert here.read() == [("z", 1)]
-    assert [mark["declared"] for mark in here.marks] == ["same"], "what was said is kept"
+    assert here.marks[0]["declared"] == "same", "what was said is kept"
     here.position = before
     here.restart(new="a.csv")
     assert len(here.read()) == 51 + len(more)
@@ -314,3 +317,20 @@ def test_the_mark_of_a_file_goes_when_its_inode_and_its_name_are_others(here: Fo
     write(here.folder, "a.csv", b"z,1\n")
     assert here.read() == [("z", 1)]
     assert sorted(mark["name"] for mark in here.marks) == ["a.csv", "b.csv"]
+
+
+def test_a_file_that_comes_back_after_another_was_declared_the_same_does_not_count_again(
+    here: Following,
+) -> None:
+    old = (here.folder / "a.csv").rename(here.folder / "away")
+    (here.folder / "a.csv").write_bytes(old.read_bytes())  # a copy, with another inode
+    here.restart(same="a.csv")
+    assert here.read() == []
+    append(old, b"w,1\n")
+    old.rename(here.folder / "b.csv")
+    here.restart()
+    assert here.read() == [("w", 1)]
+    append(here.folder / "a.csv", b"z,1\n")
+    append(here.folder / "b.csv", b"w,2\n")
+    here.restart()
+    assert here.read() == [("w", 2), ("z", 1)]

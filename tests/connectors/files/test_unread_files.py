@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ameles.connectors.files import identity
 from ameles.connectors.format import Format
-from ameles.core.exceptions import PlanError, SourceUnreadable
-from tests.connectors.following import COLUMNS, HEADER, Following, append, locked, write
+from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
+from tests.connectors.following import (
+    COLUMNS,
+    HEADER,
+    Following,
+    append,
+    closed,
+    locked,
+    place_for_all,
+    write,
+)
 from tests.connectors.opening import open_files
 from tests.connectors.reading import rows_of
 
@@ -137,3 +148,76 @@ def test_a_header_that_is_still_being_written_is_no_problem(tmp_path: Path) -> N
     assert here.source.names() == ("name", "n")
     assert here.read() == []
     assert problems(here) == []
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with place_for_all() as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("pattern", ["*/*.csv", "**/*.csv", "*/deep/*.csv", "q/b.csv"])
+def test_a_folder_without_permission_is_named_and_its_files_wait(pattern: str, place: Path) -> None:
+    inside = "deep" if "deep" in pattern else ""
+    for name, line in (("p", b"x,1\n"), ("q", b"y,1\n")):
+        (place / name / inside).mkdir(parents=True)
+        write(place / name / inside, "b.csv", line)
+    here = Following(place, pattern)
+    assert problems(here) == []
+    with closed(place / "q"):
+        here.restart()
+        (problem,) = problems(here)
+        assert "The folder 'q' cannot be looked into" in problem
+        assert "chmod u+rx 'q'" in problem
+        assert here.read() == [("x", 1)] * (pattern != "q/b.csv")
+    here.restart()
+    assert problems(here) == []
+    assert here.read() == [("y", 1)]
+
+
+@pytest.mark.parametrize("pattern", ["q/*.csv", "q/a.csv", "{}/q/*.csv", "*/*.csv"])
+def test_a_folder_without_permission_is_the_reason_if_there_is_no_file(
+    pattern: str, place: Path
+) -> None:
+    (place / "q").mkdir()
+    write(place / "q", "a.csv", b"x,1\n")
+    text = pattern.format(place)
+    assert open_files(text, COLUMNS, place).names() == ("name", "n")
+    with closed(place / "q"), pytest.raises(SourceUnreadable, match="q' cannot be looked into"):
+        open_files(text, COLUMNS, place)
+
+
+@pytest.mark.parametrize("begins", [b"x,1\n", b"z,1\n"], ids=["alike", "otherwise"])
+def test_a_log_that_loses_its_permission_when_it_is_rotated_is_not_gone(
+    begins: bytes, tmp_path: Path
+) -> None:
+    file = write(tmp_path, "log.csv", b"x,1\n")
+    here = Following(tmp_path, "log.csv*")
+    assert here.read() == [("x", 1)]
+    append(file, b"x,2\n")
+    file.rename(tmp_path / "log.csv.1")
+    write(tmp_path, "log.csv", begins)
+    with locked(tmp_path / "log.csv.1"):
+        here.restart()
+        assert len(problems(here)) == 1
+        assert here.read() == [(begins.decode()[0], 1)]  # a new file: all of it counts
+        here.restart()
+        assert here.read() == []
+    here.restart()
+    assert here.read() == [("x", 2)]
+
+
+def test_without_births_a_log_under_the_name_of_a_hidden_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path, "log.csv", b"x,1\n")
+    here = Following(tmp_path, "log.csv*")
+    here.read()
+    file.rename(tmp_path / "log.csv.1")
+    write(tmp_path, "log.csv", b"z,1\n")
+    monkeypatch.setattr(identity, "born", lambda handle: None)
+    with (
+        locked(tmp_path / "log.csv.1"),
+        pytest.raises(StoreRefused, match=r"'log\.csv' was replaced"),
+    ):
+        here.read()

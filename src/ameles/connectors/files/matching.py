@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from ameles.connectors.declarations import Declared
 from ameles.connectors.files.claims import brought_up, family, kept_marks, rank
 from ameles.connectors.files.file_marks import Mark
-from ameles.connectors.files.identity import Present, born, opened
+from ameles.connectors.files.identity import Present, birth_of, born, opened
 from ameles.connectors.files.refusals import uncut
 from ameles.connectors.files.rotated_copies import Content, Supplied, Supply, measured, supply
 from ameles.connectors.files.same_files import SameFiles
@@ -74,6 +74,7 @@ class _Matching:
         self._altered: dict[int, list[Mark]] = defaultdict(list)
         self._rotated: set[str] = set()  # families of names in which files were renamed
         self._unread: dict[int, AmelesError] = {}
+        self._hidden: set[int] = set()  # marks of files that cannot be opened; they fit no other
         self._declared_new: list[Present] = []
         self._held: list[Present] = []
         self._inodes: dict[int, list[Mark]] = defaultdict(list)
@@ -200,6 +201,13 @@ class _Matching:
             yield
         except SourceUnreadable as problem:
             self._unread[place] = problem
+            file, some = self._files[place], self._inodes.get(self._files[place].status.st_ino, ())
+            birth = birth_of(file) if some else None
+            self._hidden |= {
+                id(mark)
+                for mark in some
+                if birth is not None and (mark.device, mark.born) == (file.status.st_dev, birth)
+            }
 
     def _named(self, file: Present) -> list[Mark]:
         """The marks that have one of the file's names."""
@@ -230,6 +238,10 @@ class _Matching:
         """Records that this file belongs to this mark."""
         file = self._files[place]
         del self._left[id(mark)]
+        if declared == "same" and mark.born is not None and (mark.device, mark.inode) != file.inode:
+            # the file that was read before may come back under any name, and must not count again
+            nameless = replace(mark, name="")
+            self._left[id(nameless)] = nameless
         if mark.name not in file.names:
             self._rotated.add(family(mark.name))
         mark = brought_up(mark, file, self._births.get(place), declared)
@@ -280,7 +292,7 @@ class _Matching:
         some = {id(mark): mark for mark in self._inodes.get(file.status.st_ino, ())}
         some |= {id(mark): mark for mark in self._named(file)}
         some |= {key: mark for key, mark in self._left.items() if mark.first}
-        return [mark for key, mark in some.items() if key in self._left]
+        return [mark for key, mark in some.items() if key in self._left.keys() - self._hidden]
 
     def _in_question(
         self, place: int, mark: Mark, birth: int | None, handle: int, *, fits: bool

@@ -67,6 +67,31 @@ class NameLists:
         return [_named(name, self._base) for name in sorted(names)]
 
 
+def closed_folders(text: str, base: Path) -> list[str]:
+    """The folders that a path or pattern leads into, but that may not be listed or entered.
+
+    Files in them are not found, and so they look as if they were not there.
+    """
+    parts = text.split("/")[:-1]
+    closed: list[str] = []
+    for count in range(1, len(parts) + 1):
+        listed = glob.has_magic(text.split("/")[count])
+        needed = os.X_OK | (os.R_OK if listed else 0)
+        leading = "/".join(parts[:count])
+        folders = [leading]
+        if glob.has_magic(leading):  # with a slash at its end, a pattern matches folders alone
+            folders = [
+                name.rstrip("/") for name in glob.glob(f"{leading}/", root_dir=base, recursive=True)
+            ]
+        closed += [name for name in folders if name and _is_closed(base / name, needed)]
+    return sorted(set(closed))
+
+
+def _is_closed(folder: Path, needed: int) -> bool:
+    effective = os.access in os.supports_effective_ids
+    return folder.is_dir() and not os.access(folder, needed, effective_ids=effective)
+
+
 @lru_cache(maxsize=REMEMBERED)
 def _named(name: str, base: str) -> NamedFile:
     """Cached, because a watched folder is listed at every step; by texts, which Python hashes

@@ -15,8 +15,17 @@ def unreadable(name: str) -> SourceUnreadable:
     """The error for a file that the operating system refuses to open."""
     return SourceUnreadable(
         f"The file '{name}' cannot be read.",
-        why="its permissions do not allow it, or its disk fails; nothing of it was counted",
+        why="its permissions do not allow it, or its disk fails; nothing new in it was counted",
         tip=f"chmod u+r '{name}', as its owner: it is read as soon as that is possible",
+    )
+
+
+def closed(name: str) -> SourceUnreadable:
+    """The error for a folder that the operating system does not let us look into."""
+    return SourceUnreadable(
+        f"The folder '{name}' cannot be looked into.",
+        why="its permissions do not allow it; nothing new in it was counted",
+        tip=f"chmod u+rx '{name}', as its owner: its files are read as soon as that is possible",
     )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeAlias
 
 from ameles.connectors.files.identity import Present, settled
 from ameles.connectors.files.looks import Looks
-from ameles.connectors.files.named_files import NamedFile, find_files, names_file
+from ameles.connectors.files.named_files import NamedFile, closed_folders, find_files, names_file
+from ameles.connectors.files.refusals import closed
 from ameles.connectors.files.same_files import SameFiles
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource, SourceRequest
@@ -102,7 +104,13 @@ class FileSource(SeekableSource[Mapping[str, int]]):
             end_of = _size if files is seen else lambda file: ends.get(file.key)
             return self._reading(files, position, end_of)
 
-        return settled(self._present, read, seen)
+        found = settled(self._present, read, seen)
+        more = self._closed()
+        return replace(found, problems=(*found.problems, *more)) if more else found
+
+    def _closed(self) -> list[SourceUnreadable]:
+        """A problem for each folder whose files cannot be found."""
+        return [*map(closed, closed_folders(self._pattern, self._base))]
 
     def _present(self) -> list[Present]:
         """The files that exist now."""
@@ -146,9 +154,11 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:
         """What these files have after a position, up to the end of each if ends were taken."""
 
-    def missing(self) -> PlanError | None:
+    def missing(self) -> AmelesError | None:
         if find_files(self._pattern, self._base):
             return None
+        for problem in self._closed():
+            return problem
         return PlanError(
             f"No file matches the source {self._pattern!r}.",
             why="a source is a path or pattern, relative to the folder of the plan",
