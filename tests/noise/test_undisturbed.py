@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -95,3 +97,17 @@ def test_other_threads_do_their_work_themselves() -> None:
     thread.join()
     assert seen == [thread.ident]
     assert undisturbed(threading.get_ident) != threading.get_ident()
+
+
+AT_THE_END = """
+import atexit
+from ameles.noise.undisturbed import undisturbed
+atexit.register(lambda: print(undisturbed(lambda: 42)))
+"""
+
+
+def test_at_the_end_of_a_program_the_work_is_done_without_a_thread() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", AT_THE_END], capture_output=True, text=True, check=True
+    )
+    assert (ran.stdout, ran.stderr) == ("42\n", "")

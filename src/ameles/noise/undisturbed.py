@@ -25,6 +25,9 @@ def undisturbed(work: Callable[[], Result]) -> Result:
         return work()
     thread = ThreadPoolExecutor(max_workers=1)
     try:
-        return thread.submit(work).result()
+        doing = thread.submit(work)
+    except RuntimeError:  # the interpreter is about to end, and starts no more threads
+        return work()
     finally:
         thread.shutdown(wait=False)
+    return doing.result()
