@@ -13,21 +13,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
+
+NAME = "ameles-undisturbed"  # of the thread
 
 Result = TypeVar("Result")
 
 
 def undisturbed(work: Callable[[], Result]) -> Result:
     """The result of some work, or its exception."""
-    if threading.current_thread() is not threading.main_thread():
+    main = threading.main_thread()
+    # at the end of a program no thread can be started any more
+    if threading.current_thread() is not main or not main.is_alive():
         return work()
-    thread = ThreadPoolExecutor(max_workers=1)
-    try:
-        doing = thread.submit(work)
-    except RuntimeError:  # the interpreter is about to end, and starts no more threads
-        return work()
-    finally:
-        thread.shutdown(wait=False)
-    return doing.result()
+    outcome: Future[Result] = Future()
+
+    def do() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as problem:
+            outcome.set_exception(problem)
+
+    threading.Thread(target=do, name=NAME).start()
+    return outcome.result()
