@@ -170,10 +170,10 @@ class Cluster:
         return ADMIN.AdminClient(self.options())
 
     def create(self, topic: str, partitions: int = 1, copies: int = 1, **settings: str) -> None:
-        """A new topic."""
+        """A new topic; each test has names of its own."""
         config = {name.replace("_", "."): value for name, value in settings.items()}
         new = ADMIN.NewTopic(topic, partitions, copies, config=config)
-        deadline, again = time.monotonic() + _PATIENCE, False
+        deadline = time.monotonic() + _PATIENCE
         while True:
             admin = self.admin()  # it must live until the answer comes
             try:
@@ -181,11 +181,10 @@ class Cluster:
                 return
             except KafkaException as problem:
                 name = problem.args[0].name()
-            if again and name == "TOPIC_ALREADY_EXISTS":  # an answer was lost
+            if name == "TOPIC_ALREADY_EXISTS":  # an answer was lost, and the client asked again
                 return
             if name not in _PASSING or time.monotonic() > deadline:
                 raise RuntimeError(f"a topic cannot be created: {name}")
-            again = True
             time.sleep(0.1)
 
     def producer(self, **more: Any) -> Producer:
