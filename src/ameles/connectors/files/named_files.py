@@ -89,7 +89,8 @@ def closed_folders(text: str, base: Path) -> list[str]:
 
 def _is_closed(folder: Path, needed: int) -> bool:
     effective = os.access in os.supports_effective_ids
-    return folder.is_dir() and not os.access(folder, needed, effective_ids=effective)
+    # one inside a closed folder is not seen, and that other one is named
+    return os.path.isdir(folder) and not os.access(folder, needed, effective_ids=effective)
 
 
 @lru_cache(maxsize=REMEMBERED)
