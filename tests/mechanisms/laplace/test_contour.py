@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from hypothesis import strategies as st
 
 from ameles.mechanisms.laplace import contour as laplace_contour
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
-from ameles.mechanisms.laplace.contour import FloatArray, Sums
+from ameles.mechanisms.laplace import saddle_path
+from ameles.mechanisms.laplace.contour import Sums
+from ameles.mechanisms.laplace.saddle_path import FloatArray, ScaledSums
 
 BETAS = (0.99, 0.5, 0.05, 1e-3, 1e-10, 1e-100)
 LAWS = st.lists(
@@ -94,8 +98,8 @@ def test_different_scales_equal_their_convolution(scales: list[float], counts: l
 
 def farther(monkeypatch: pytest.MonkeyPatch) -> None:
     """A path twice as long, in steps a quarter as wide."""
-    monkeypatch.setattr(laplace_contour, "REACH", 14.0)
-    monkeypatch.setattr(laplace_contour, "POINTS", 400)
+    monkeypatch.setattr(saddle_path, "REACH", 14.0)
+    monkeypatch.setattr(saddle_path, "POINTS", 400)
 
 
 @given(law=LAWS, lattice=st.booleans(), beta=st.sampled_from(BETAS))
@@ -113,7 +117,7 @@ def test_a_longer_and_finer_path_gives_the_same(
 
 def test_too_short_a_path_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     law = sums([(10.0, 1)], lattice=False)
-    monkeypatch.setattr(laplace_contour, "REACH", 2.0)
+    monkeypatch.setattr(saddle_path, "REACH", 2.0)
     exact = laplace_sum.continuous_tail(1, 3.0)
     assert law.tails(np.array([30.0]))[0] != pytest.approx(exact, rel=1e-5)
 
@@ -131,6 +135,86 @@ def test_laws_are_the_same_one_by_one_and_together() -> None:
     for row in (0, 1, 500, 999):
         alone = Sums(widths[row : row + 1], counts[row : row + 1], lattice=False)
         assert alone.quantiles(0.05)[0] == pytest.approx(together[row], rel=1e-9)
+
+
+def following(rows: int, changing: FloatArray) -> Sums:
+    """Laws that have 60 widths in common, and one of their own each."""
+    widths = np.tile(np.geomspace(0.5, 20.0, 61), (rows, 1))
+    widths[:, 7] = changing
+    return Sums(widths, np.ones_like(widths), lattice=False)
+
+
+def alone(laws: Sums, beta: float) -> FloatArray:
+    """The quantile of each law, found by itself."""
+    rows = zip(laws.widths[:, None], laws.counts[:, None], strict=True)
+    return np.concatenate([Sums(*row, lattice=laws.lattice).quantiles(beta) for row in rows])
+
+
+@pytest.mark.parametrize("lattice", [False, True])
+@pytest.mark.parametrize("beta", [0.99, 0.5, 0.05, 1e-3, 1e-100])
+def test_laws_that_share_a_path_have_the_same_quantiles(beta: float, lattice: bool) -> None:
+    laws = replace(following(70, np.linspace(5, 9, 70)), lattice=lattice)
+    assert laws.quantiles(beta) == pytest.approx(alone(laws, beta), rel=1e-8)
+
+
+def shared(laws: Sums, beta: float, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many laws each of the shared paths has."""
+    sizes = list[int]()
+    known = saddle_path.ScaledSums.shared_path
+
+    def path(laws: ScaledSums, *about: Any) -> saddle_path.Path:
+        sizes.append(len(laws.widths))
+        return known(laws, *about)
+
+    monkeypatch.setattr(ScaledSums, "shared_path", path)
+    laws.quantiles(beta)
+    return sizes
+
+
+def test_laws_share_a_path_while_most_of_their_widths_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    laws = following(50, np.linspace(5, 9, 50))
+    laws.widths[30:, :40] *= 1.1  # a new run
+    assert shared(laws, 0.05, monkeypatch) == [30, 20]
+
+
+def test_laws_share_no_path_if_too_few_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    laws = following(50, np.linspace(5, 9, 50))
+    laws.widths[::2, :40] *= 1.1
+    assert shared(laws, 0.05, monkeypatch) == []
+
+
+def test_laws_share_no_path_if_what_changes_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    laws = following(20, np.full(20, 7.0))
+    for row in range(1, 20):  # four other widths each, and in the end all
+        laws.widths[row:, 3 * row : 3 * row + 4] *= 1.01
+    assert shared(laws, 0.05, monkeypatch) == []
+    assert laws.quantiles(0.05) == pytest.approx(alone(laws, 0.05), rel=1e-8)
+
+
+def test_laws_share_no_path_that_is_far_from_the_best_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    laws = following(20, np.geomspace(1, 200, 20))
+    exact = alone(laws, 1e-3)
+    assert shared(laws, 1e-3, monkeypatch) == []
+    assert laws.quantiles(1e-3) == pytest.approx(exact, rel=1e-8)
+    monkeypatch.setattr(laplace_contour, "NEAR", math.inf)
+    with pytest.raises(RuntimeWarning):  # sums on the path are not even positive
+        laws.quantiles(1e-3)
+
+
+def test_laws_with_other_counts_share_nothing_of_them() -> None:
+    laws = following(20, np.linspace(5, 9, 20))
+    laws.counts[7:, 20] = 0.0
+    laws.counts[13:, 21] = 3.0
+    assert laws.quantiles(0.05) == pytest.approx(alone(laws, 0.05), rel=1e-8)
+
+
+def test_crossings_are_found_by_halving_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    laws = following(5, np.linspace(1, 30, 5))
+    exact = laws.quantiles(0.05)
+    monkeypatch.setattr(saddle_path, "STRAIGHT", 0)
+    assert laws.quantiles(0.05) == pytest.approx(exact, rel=1e-8)
 
 
 def test_counts_of_zero_change_nothing() -> None:
@@ -160,5 +244,5 @@ def test_widths_that_count_once_are_multiplied_and_give_the_same(
     multiplied = sum(angles)
     angles.clear()
     assert found == pytest.approx(summed.quantiles(beta), rel=1e-11)
-    assert multiplied <= laplace_contour.POINTS * (201 // laplace_contour.PRODUCT + 1)
-    assert sum(angles) == laplace_contour.POINTS * 400
+    assert multiplied <= saddle_path.POINTS * (201 // saddle_path.PRODUCT + 1)
+    assert sum(angles) == saddle_path.POINTS * 400

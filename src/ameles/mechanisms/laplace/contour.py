@@ -8,12 +8,15 @@ Theorem      Let Y be a sum of n_j continuous Laplace variables of width w_j.  F
              E = 2 asinh(z / 2), and for whole m their P(Y > m) is this at x = m + 1/2
 Path         a hyperbola that crosses where the integrand is smallest on the real axis and bends
              as the steepest descent does: nothing cancels, and sums over equal steps
-             converge geometrically
+             converge geometrically (``saddle_path.py``)
 Error        relative 1e-7 for tails up to 1/2, however faint, and 1e-5 above; quantiles are for
              probabilities smaller by more than that, and so never below the truth
 
 A tail of 1e-100 is as good as one of 0.05, and 48 points are enough; along the imaginary axis
 the characteristic function of a few variables needs thousands.
+
+Laws of steps that follow each other often differ in a few widths only.  Such laws share a path, if
+it crosses near the best place of each of them, and what their other widths add is found once.
 
 >>> pair = Sums(np.array([[10.0, 5.0]]), np.array([[1, 2]]), lattice=False)
 >>> pair.quantiles(0.05).round(3)
@@ -25,53 +28,26 @@ array([0.05])
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
-ComplexArray: TypeAlias = NDArray[np.complex128]
+from ameles.mechanisms.laplace.saddle_path import POINTS, Crossing, FloatArray, ScaledSums, once
 
 # Quantiles are for a beta smaller by this, and by more above 1/2, where decay is slowest.
 GUARD, ROUGH_GUARD = 1e-6, 1e-5
-# The length of the path, in units of its own bend, and its number of steps.
-REACH, POINTS = 7.0, 48
 # How many numbers of laws are processed at a time, so that they stay in the cache; and of laws
 # whose widths count once, which hold only some of them.
 TOGETHER, ONCE_TOGETHER = 1 << 17, 1 << 18
-# So many factors are multiplied before a logarithm is taken.  The square of their product stays
-# below 1e308, because a path reaches less than 1e4 times as far as the first pole.
-PRODUCT = 16
-# Halvings: the crossing need not be exact, since any path gives the same integral.
-HALVINGS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """Where paths cross the real axis, and derivatives of the exponent there."""
-
-    at: FloatArray
-    x: FloatArray  # the x for which this is the best crossing
-    level: FloatArray  # the logarithm of the saddle-point estimate of P(Y > x)
-    second: FloatArray
-    third: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """The integrand on the path, for all laws: the sum of weight * exp(logarithm - x E)."""
-
-    exponent: ComplexArray  # E
-    logarithm: ComplexArray  # of M
-    weight: ComplexArray
-
-    def tails(self, x: FloatArray, level: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """P(|Y| > x) in units of exp(level), and how fast it falls with x."""
-        terms = self.weight * np.exp(self.logarithm - self.exponent * x[:, None] - level)
-        return terms.imag.sum(axis=1), (terms * self.exponent).imag.sum(axis=1)
+# Laws share a path if so many follow each other, on average, with most of their widths the same,
+# and so many at most.
+FOLLOWING, SHARING = 8, 32
+# How far the crossing of a shared path may be from the best one of each law, in deviations of the
+# integrand.
+NEAR = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +64,11 @@ class Sums:
     def tails(self, x: FloatArray) -> FloatArray:
         """P(|Y| > x) for each law and its own x >= 0."""
         tails = np.empty(len(x))
-        for rows, laws in self._chunks():
-            tails[rows] = laws.tails(x[rows] / laws.unit)
+        for rows in self._chunks(slice(0, len(x))):
+            laws = self._laws(rows)
+            at = x[rows] / laws.unit
+            crossing = laws.crossing(partial(Crossing.from_x, x=at))
+            tails[rows] = laws.path(crossing).tails(at)[0]
         return np.clip(tails, 0.0, 1.0)
 
     def quantiles(self, beta: float, guard: float | None = None) -> FloatArray:
@@ -97,136 +76,62 @@ class Sums:
         if guard is None:
             guard = GUARD if beta <= 0.5 else ROUGH_GUARD
         level = math.log(beta) + math.log1p(-guard)
+        half = level - math.log(2)
         quantiles = np.empty(len(self.widths))
-        for rows, laws in self._chunks():
-            quantiles[rows] = laws.quantiles(level) * laws.unit
+        first = None
+        for run in self._runs(beta):
+            shared = self._shared(run, level, first)
+            if shared is not None:
+                quantiles[run], first = shared
+                continue
+            for rows in self._chunks(run):
+                laws = self._laws(rows)
+                crossing = laws.crossing(partial(Crossing.from_level, level=half))
+                found = laws.path(crossing).quantiles(crossing.x_at(half), level)
+                quantiles[rows] = found * laws.unit
         return quantiles
 
-    def _chunks(self) -> Iterator[tuple[slice, _Laws]]:
-        laws, parts = self.widths.shape
-        size = max(1, (ONCE_TOGETHER if _once(self.counts) else TOGETHER) // (parts * POINTS))
-        for start in range(0, laws, size):
-            rows = slice(start, start + size)
-            largest = self.widths[rows].max(axis=1)
-            relative = self.widths[rows] / largest[:, None]
-            yield rows, _Laws(relative, self.counts[rows], largest, self.lattice)
+    def _chunks(self, rows: slice) -> Iterator[slice]:
+        """So many rows at a time that their numbers stay in the cache."""
+        together = ONCE_TOGETHER if once(self.counts) else TOGETHER
+        size = max(1, together // (self.widths.shape[1] * POINTS))
+        for start in range(rows.start, rows.stop, size):
+            yield slice(start, min(start + size, rows.stop))
 
+    def _laws(self, rows: slice) -> ScaledSums:
+        widths, counts = self.widths[rows], self.counts[rows]
+        return ScaledSums.of(widths, counts, widths.max(axis=1), lattice=self.lattice)
 
-@dataclass(frozen=True, slots=True)
-class _Laws:
-    """Sums whose largest width is 1, so that their first pole is at 1."""
+    def _runs(self, beta: float) -> list[slice]:
+        """Rows that follow each other with most of their widths the same; otherwise all rows."""
+        rows, parts = self.widths.shape
+        same = (self.widths[1:] == self.widths[:-1]) & (self.counts[1:] == self.counts[:-1])
+        edges = [0, *(np.flatnonzero(2 * same.sum(axis=1) < parts) + 1).tolist(), rows]
+        if beta > 0.5 or rows < FOLLOWING * (len(edges) - 1):
+            return [slice(0, rows)]
+        return [
+            slice(start, min(start + SHARING, end))
+            for first, end in pairwise(edges)
+            for start in range(first, end, SHARING)
+        ]
 
-    widths: FloatArray
-    counts: FloatArray
-    largest: FloatArray  # the largest width before scaling
-    lattice: bool
-
-    @property
-    def unit(self) -> FloatArray:
-        """What x is counted in: the largest width, or on the lattice one."""
-        return np.ones_like(self.largest) if self.lattice else self.largest
-
-    def tails(self, x: FloatArray) -> FloatArray:
-        """P(|Y| > x)."""
-        return self.path(self.crossing(lambda saddle: saddle.x < x)).tails(x)[0]
-
-    def quantiles(self, level: float) -> FloatArray:
-        """Where the logarithm of P(|Y| > x) is ``level``, or 0 if it is never that large."""
-        half = level - math.log(2)
-        start = self.crossing(lambda saddle: (saddle.level > half) | (saddle.x < 0))
-        path, x = self.path(start), np.maximum(start.x, 0.0)
-        for _ in range(20):  # Newton's, on the logarithm, which is concave and nearly flat
-            tail, fall = path.tails(x, level)
-            x, before = np.maximum(x + np.log(tail) * tail / fall, 0.0), x
-            if np.all(np.abs(x - before) <= 1e-9 * (x + before)):
-                break
-        return x
-
-    def crossing(self, higher: Callable[[Crossing], NDArray[np.bool_]]) -> Crossing:
-        """The crossing at which ``higher`` becomes false; a higher crossing belongs to a larger
-        x."""
-        spread = 2 * np.sum(self.counts * self.widths**2, axis=1)
-        low, high = np.log(0.1 / np.sqrt(spread)), np.full(len(spread), -1e-12)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            up = higher(self._crossing(np.exp(middle)))
-            low, high = np.where(up, middle, low), np.where(up, high, middle)
-        return self._crossing(np.exp((low + high) / 2))
-
-    def _crossing(self, h: FloatArray) -> Crossing:
-        g = self.widths * h[:, None]
-        square = g * g
-        over = self.widths / (1 - square)
-        per = self.counts * over
-        logarithm = -_total(self.counts, np.log1p(-square))
-        first = 2 * _total(per, g)
-        per *= over
-        second = 2 * _total(per, 1 + square)
-        per *= over
-        third = 4 * _total(per, g * (3 + square))
-        e, e1, e2, e3 = self._exponent(h)
-        x = (first - 1 / h) / e1
-        second += 1 / h**2 - x * e2
-        third -= 2 / h**3 + x * e3
-        level = logarithm - x * e - np.log(h * self.unit / self.largest / e1)
-        level -= np.log(2 * math.pi * second) / 2
-        return Crossing(h, x, level, second, third)
-
-    def _exponent(self, h: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """E and its derivatives on the real axis."""
-        if not self.lattice:
-            return h, np.ones_like(h), np.zeros_like(h), np.zeros_like(h)
-        t = h / (2 * self.largest)
-        slope, sine = 1 / (self.largest * np.hypot(1, t)), t / np.hypot(1, t)
-        return 2 * np.arcsinh(t), slope, -(slope**2) * sine / 2, -(slope**3) * (1 - 3 * sine**2) / 4
-
-    def path(self, crossing: Crossing) -> Path:
-        """The hyperbola through a crossing; below the real axis it is the mirror image."""
-        step = REACH / POINTS
-        v = (np.arange(POINTS) + 0.5) * step
-        height = np.sqrt(2 / crossing.second)[:, None]
-        bend = np.maximum(2 * crossing.third / (3 * crossing.second**2), 0.0)[:, None]
-        z = crossing.at[:, None] + bend * (np.cosh(v) - 1) + 1j * height * np.sinh(v)
-        weight = (bend * np.sinh(v) + 1j * height * np.cosh(v)) * (2 * step / math.pi) / z
-        if not self.lattice:
-            return Path(z, self._logarithm(z), weight)
-        e = 2 * np.arcsinh(z / (2 * self.largest[:, None]))
-        return Path(e, self._logarithm(z), weight / np.cosh(e / 2))
-
-    def _logarithm(self, z: ComplexArray) -> ComplexArray:
-        """log M(z), good also where a great many factors are close to 1.
-
-        Where each width counts once, it may differ by a multiple of 2 pi i, which its exponential
-        does not show.
-        """
-        if _once(self.counts):
-            return self._logarithm_of_products(z)
-        square = -(self.widths[:, :, None] ** 2) * (z * z)[:, None, :]
-        real, imaginary = square.real, square.imag
-        size = np.log1p(real * (2 + real) + imaginary * imaginary)
-        angle = np.arctan2(imaginary, 1 + real)
-        counts = self.counts[:, None, :]
-        logarithms: ComplexArray = -(counts @ (size / 2) + 1j * (counts @ angle))[:, 0]
-        return logarithms
-
-    def _logarithm_of_products(self, z: ComplexArray) -> ComplexArray:
-        """The same with one logarithm for many factors; a width that does not count is 0."""
-        widths, square = (self.widths * self.counts).T[:, :, None] ** 2, z * z
-        size, angle = np.zeros(z.shape), np.zeros(z.shape)
-        for start in range(0, len(widths), PRODUCT):
-            product = (1 - widths[start : start + PRODUCT] * square).prod(axis=0)
-            size += np.log(product.real**2 + product.imag**2)
-            angle += np.arctan2(product.imag, product.real)
-        logarithm: ComplexArray = -(size / 2 + 1j * angle)
-        return logarithm
-
-
-def _once(counts: FloatArray) -> bool:
-    """Whether each width counts once or not at all."""
-    return bool(((counts == 0) | (counts == 1)).all())
-
-
-def _total(one: FloatArray, other: FloatArray) -> FloatArray:
-    """The sums of the rows of products."""
-    sums: FloatArray = np.einsum("ij,ij->i", one, other)
-    return sums
+    def _shared(
+        self, rows: slice, level: float, first: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """The quantiles of laws that can share a path, and its crossing, of which ``first`` is a
+        guess; None if they cannot."""
+        widths, counts = self.widths[rows], self.counts[rows]
+        same = ((widths == widths[0]) & (counts == counts[0])).all(axis=0)
+        if len(widths) == 1 or 2 * same.sum() < same.size:
+            return None
+        # A path must not pass the first pole of any law, which the one with the largest width has.
+        own = widths.max(axis=1)
+        laws = ScaledSums.of(widths, counts, np.full_like(own, own.max()), lattice=self.lattice)
+        half, guide = level - math.log(2), int(own.argmax())
+        one_law = laws.rows(slice(guide, guide + 1))
+        crossing = one_law.crossing(partial(Crossing.from_level, level=half), first)
+        each = laws.crossed(crossing.at)
+        if (each.deviations(each.from_level(half)) > NEAR).any():
+            return None
+        path = laws.shared_path(crossing, same)
+        return path.quantiles(each.x_at(half), level) * laws.unit, crossing.at

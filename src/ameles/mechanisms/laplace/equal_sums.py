@@ -25,7 +25,8 @@ from functools import lru_cache
 import numpy as np
 
 from ameles.core.parameters import refuse
-from ameles.mechanisms.laplace.contour import FloatArray, Sums
+from ameles.mechanisms.laplace.contour import Sums
+from ameles.mechanisms.laplace.saddle_path import FloatArray
 from ameles.noise.arrays import IntArray
 
 # Up to here the finite formula; beyond, an integral in the complex plane.

@@ -34,8 +34,9 @@ import numpy as np
 
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.laplace import rounded
-from ameles.mechanisms.laplace.contour import FloatArray, Sums
+from ameles.mechanisms.laplace.contour import Sums
 from ameles.mechanisms.laplace.rounded import SmallestBounds, WeightedSum, rounded_variances
+from ameles.mechanisms.laplace.saddle_path import FloatArray
 from ameles.noise.arrays import IntArray
 
 SMOOTH = 1
