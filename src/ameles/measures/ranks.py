@@ -19,8 +19,7 @@ from ameles.measures.laws import law_of
 from ameles.mechanisms.counters.gaussian.error import GaussianSum
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.counters.recipe import CounterRecipe
-from ameles.mechanisms.laplace.mixture import MANY, LaplaceMixture, LaplacePart, quantiles
-from ameles.noise.arrays import IntArray
+from ameles.mechanisms.laplace.mixture import Copies, LaplaceMixture, quantiles
 
 # Bounds are computed for this many edges, and hold for those in between.
 PLACES = 16
@@ -52,16 +51,31 @@ def excess_bounds(
         nearest = np.searchsorted(places, edges, side="left")
     else:
         nearest = np.searchsorted(places, edges, side="right") - 1
-    laws = [
-        law_of(recipe, window, t, announced=announced, ended=ended, noises=noises) for t in steps
-    ]
-    different = {law: row for row, law in enumerate(dict.fromkeys(laws))}
-    at_places = _bounds(list(different), places, bins, share, beta)
-    rows = [different[law] for law in laws]
+    copies = [_copies(j, bins - j, share) for j in places.tolist()]
+    error = recipe.error_after(announced)
+    if noises is None and not ended and isinstance(error, LaplaceError):
+        after = np.array(steps, dtype=np.int64)
+        before = np.zeros_like(after) if window is None else np.maximum(after - window, 0)
+        at_places = error.copies_bounds(before, after, copies, beta)
+    else:
+        laws = [
+            law_of(recipe, window, t, announced=announced, ended=ended, noises=noises)
+            for t in steps
+        ]
+        different = {law: row for row, law in enumerate(dict.fromkeys(laws))}
+        rows = [different[law] for law in laws]
+        at_places = _bounds(list(different), copies, beta)[rows]
     rounded = _rounding(recipe) * (1 if window is None else 2)
     slack = rounded * ((1 - share) * edges + share * (bins - edges))
-    bounds: NDArray[np.float64] = at_places[rows][:, nearest] + slack
+    bounds: NDArray[np.float64] = at_places[:, nearest] + slack
     return bounds
+
+
+def _copies(below: int, above: int, share: float) -> Copies:
+    """The weights of the counts in an excess: so many have 1 - share, and so many share."""
+    if share == 0.5:
+        return ((0.5, below + above),)
+    return (1 - share, below), (share, above)
 
 
 def _rounding(recipe: CounterRecipe) -> float:
@@ -71,36 +85,22 @@ def _rounding(recipe: CounterRecipe) -> float:
 
 
 def _bounds(
-    laws: list[LaplaceMixture | GaussianSum],
-    places: IntArray,
-    bins: int,
-    share: float,
-    beta: float,
+    laws: list[LaplaceMixture | GaussianSum], copies: list[Copies], beta: float
 ) -> NDArray[np.float64]:
-    """The bound for each law at each of these places."""
-    bounds = np.empty((len(laws), len(places)))
+    """The bound for each law and each choice of copies."""
+    bounds = np.empty((len(laws), len(copies)))
     weighted: list[LaplaceMixture] = []
     mixed: list[int] = []
     for row, law in enumerate(laws):
         if isinstance(law, LaplaceMixture):
-            weighted += [_weighted(law, j, bins - j, share) for j in places.tolist()]
+            weighted += [law.copies(some) for some in copies]
             mixed.append(row)
             continue
         # Sub-Gaussian whatever the weights; each copy may be off by its slack.
-        squares = (1 - share) ** 2 * places + share**2 * (bins - places)
-        off = law.slack * ((1 - share) * places + share * (bins - places))
-        bounds[row] = np.sqrt(2 * math.log(2 / beta) * law.variance * squares) + off
+        for column, some in enumerate(copies):
+            squares = sum(weight**2 * number for weight, number in some)
+            off = law.slack * sum(weight * number for weight, number in some)
+            bounds[row, column] = math.sqrt(2 * math.log(2 / beta) * law.variance * squares) + off
     if weighted:
-        bounds[mixed] = quantiles(weighted, beta).reshape(len(mixed), len(places))
+        bounds[mixed] = quantiles(weighted, beta).reshape(len(mixed), len(copies))
     return bounds
-
-
-def _weighted(law: LaplaceMixture, below: int, above: int, share: float) -> LaplaceMixture:
-    """Copies of a law, of weight 1 - share below and of weight share above."""
-    parts = [
-        LaplacePart(part.scale, part.weight * weight, part.count * copies)
-        for weight, copies in ((1 - share, below), (share, above))
-        for part in law.parts
-    ]
-    # each of the cells may have been rounded
-    return LaplaceMixture(tuple(parts), law.bounding, roundings=MANY)

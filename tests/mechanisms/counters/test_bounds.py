@@ -50,6 +50,20 @@ def between(error: AdditiveError, before: int, t: int, beta: float) -> float:
 
 
 @EACH
+@pytest.mark.parametrize("window", [None, WINDOW])
+def test_copies_at_many_steps_are_as_one_by_one(recipe: CounterRecipe, window: int | None) -> None:
+    error = recipe.error
+    if not isinstance(error, LaplaceError):
+        return  # its copies are bounded by their variance, see tests/measures/test_ranks.py
+    before = np.zeros_like(SPREAD) if window is None else np.maximum(SPREAD - window, 0)
+    mixes = [((0.5, 7),), ((0.1, 2), (0.9, 5)), ((1.0, 3),)]
+    bounds = error.copies_bounds(before, SPREAD, mixes, 0.05)
+    for pair, row in zip(np.stack([before, SPREAD]).T.tolist(), bounds.tolist(), strict=True):
+        law = error.between(*pair)
+        assert row == [law.copies(some).quantile(0.05) for some in mixes]
+
+
+@EACH
 def test_many_steps_at_once_are_as_one_by_one(recipe: CounterRecipe) -> None:
     error = recipe.error
     for beta in (0.3, 0.05, 1e-6):

@@ -210,6 +210,24 @@ def test_laws_with_other_counts_share_nothing_of_them() -> None:
     assert laws.quantiles(0.05) == pytest.approx(alone(laws, 0.05), rel=1e-8)
 
 
+@pytest.mark.parametrize("counts", [(3.0, 7.0), (1.0, 1000.0)])
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-100])
+def test_powers_of_products_give_the_same(counts: tuple[float, float], beta: float) -> None:
+    laws = following(3, np.array([5.0, 6.0, 7.0]))
+    laws.counts[:, ::2], laws.counts[:, 1::2] = counts
+    powers = laws.quantiles(beta)
+    halves = np.concatenate([laws.widths] * 2, axis=1), np.concatenate([laws.counts] * 2, axis=1)
+    assert saddle_path.few_counts(laws.counts) is not None
+    assert saddle_path.few_counts(halves[1] / 2) is None  # halves are no powers
+    summed = Sums(halves[0], halves[1] / 2, lattice=False)
+    assert powers == pytest.approx(summed.quantiles(beta), rel=1e-9)
+
+
+def test_large_powers_of_products_are_not_taken() -> None:
+    assert saddle_path.few_counts(np.array([[0.0, 1001.0]])) is None
+    assert saddle_path.few_counts(np.array([[1.0, 2.0], [3.0, 0.0]])) is None
+
+
 def test_crossings_are_found_by_halving_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     laws = following(5, np.linspace(1, 30, 5))
     exact = laws.quantiles(0.05)

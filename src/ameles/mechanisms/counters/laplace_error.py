@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from ameles.core.error import checks_step
 from ameles.mechanisms.laplace.clusters import Clusters, clustered
 from ameles.mechanisms.laplace.confined import Walk
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, quantiles, rounded_stds
+from ameles.mechanisms.laplace.mixture import Copies, LaplaceMixture, quantiles, rounded_stds
 from ameles.noise.arrays import IntArray
 
 
@@ -76,6 +77,16 @@ class LaplaceError(ABC):
         pairs = zip(before.tolist(), after.tolist(), strict=True)
         laws = (self.between(start, t) for start, t in pairs)
         return quantiles(laws, beta).astype(np.float64)
+
+    def copies_bounds(
+        self, before: IntArray, after: IntArray, copies: Sequence[Copies], beta: float
+    ) -> NDArray[np.float64]:
+        """The quantiles of sums of independent copies of ``between``, each of which may have been
+        rounded: a row for each pair of steps, a column for each choice of copies."""
+        pairs = zip(before.tolist(), after.tolist(), strict=True)
+        laws = [self.between(start, t) for start, t in pairs]
+        columns = [quantiles([law.copies(some) for law in laws], beta) for some in copies]
+        return np.stack(columns, axis=1).astype(np.float64)
 
 
 @lru_cache(maxsize=256)

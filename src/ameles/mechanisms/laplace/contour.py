@@ -35,13 +35,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from ameles.mechanisms.laplace.saddle_path import POINTS, Crossing, FloatArray, ScaledSums, once
+from ameles.mechanisms.laplace.saddle_path import (
+    POINTS,
+    Crossing,
+    FloatArray,
+    ScaledSums,
+    few_counts,
+)
 
 # Quantiles are for a beta smaller by this, and by more above 1/2, where decay is slowest.
 GUARD, ROUGH_GUARD = 1e-6, 1e-5
 # How many numbers of laws are processed at a time, so that they stay in the cache; and of laws
-# whose widths count once, which hold only some of them.
-TOGETHER, ONCE_TOGETHER = 1 << 17, 1 << 18
+# whose widths have few counts, which hold only some of them.
+TOGETHER, FEW_TOGETHER = 1 << 17, 1 << 18
 # Laws share a path if so many follow each other, on average, with most of their widths the same,
 # and so many at most.
 FOLLOWING, SHARING = 8, 32
@@ -93,7 +99,7 @@ class Sums:
 
     def _chunks(self, rows: slice) -> Iterator[slice]:
         """So many rows at a time that their numbers stay in the cache."""
-        together = ONCE_TOGETHER if once(self.counts) else TOGETHER
+        together = TOGETHER if few_counts(self.counts) is None else FEW_TOGETHER
         size = max(1, together // (self.widths.shape[1] * POINTS))
         for start in range(rows.start, rows.stop, size):
             yield slice(start, min(start + size, rows.stop))

@@ -47,6 +47,8 @@ MANY = 3
 # Iterations of the ternary search for a minimum: it is flat, so its place need not be exact.
 NARROWINGS = 60
 
+# Weights of copies of a law, and how many copies have each.
+Copies: TypeAlias = tuple[tuple[float, int], ...]
 # How many variables there are of each scale and weight.
 Terms: TypeAlias = dict[tuple[float, float], float]
 
@@ -104,6 +106,16 @@ class LaplaceMixture:
     def rounded_std(self) -> float:
         """The standard deviation of one release: of the sum, rounded if it is not whole."""
         return float(rounded_stds([self])[0])
+
+    def copies(self, numbers: Copies) -> LaplaceMixture:
+        """The law of a sum of independent copies, so many of each weight, each of which may have
+        been rounded."""
+        parts = [
+            LaplacePart(part.scale, part.weight * weight, part.count * number)
+            for weight, number in numbers
+            for part in self.parts
+        ]
+        return LaplaceMixture(tuple(parts), self.bounding, roundings=MANY)
 
     @property
     def terms(self) -> Terms:

@@ -23,6 +23,9 @@ REACH, POINTS = 7.0, 48
 # So many factors are multiplied before a logarithm is taken.  The square of their product stays
 # below 1e308, because a path reaches less than 1e4 times as far as the first pole.
 PRODUCT = 16
+# Products are raised to powers if there are so few different ones, and none is larger: their
+# relative error is that many times that of a float.
+FEW, LARGEST = 2, 1000
 # How many factors are computed at a time, so that they stay in the cache.
 FACTORS = 1 << 15
 # Any path gives the same integral, so its crossing need not be the best one: it is looked for until
@@ -201,11 +204,15 @@ class ScaledSums:
     def _logarithm(self, z: ComplexArray) -> ComplexArray:
         """log M(z), good also where a great many factors are close to 1.
 
-        Where each width counts once, it may differ by a multiple of 2 pi i, which its exponential
-        does not show.
+        Where whole powers of products are taken, it may differ by a multiple of 2 pi i, which its
+        exponential does not show.
         """
-        if once(self.counts):
-            return self._logarithm_of_products(z)
+        powers = few_counts(self.counts)
+        if powers is not None:
+            logarithm = np.zeros((len(self.counts), z.shape[1]), dtype=np.complex128)
+            for power in powers:
+                logarithm += power * self._logarithm_of_products(z, self.counts == power)
+            return logarithm
         square = -(self.widths[:, :, None] ** 2) * (z * z)[:, None, :]
         real, imaginary = square.real, square.imag
         size = np.log1p(real * (2 + real) + imaginary * imaginary)
@@ -214,17 +221,18 @@ class ScaledSums:
         logarithms: ComplexArray = -(counts @ (size / 2) + 1j * (counts @ angle))[:, 0]
         return logarithms
 
-    def _logarithm_of_products(self, z: ComplexArray) -> ComplexArray:
-        """The same with one logarithm for many factors; a width that does not count is 0."""
-        laws, parts = self.widths.shape
+    def _logarithm_of_products(self, z: ComplexArray, some: NDArray[np.bool_]) -> ComplexArray:
+        """The same for some of the variables, each once, with one logarithm for many factors."""
+        columns = some.any(axis=0)
+        laws, parts = len(some), int(columns.sum())
         groups, square = -(-parts // PRODUCT), z * z
         widths = np.zeros((groups * PRODUCT, laws, 1))
-        widths[:parts, :, 0] = (self.widths * self.counts).T ** 2
+        widths[:parts, :, 0] = (self.widths * some)[:, columns].T ** 2
         size, angle = np.zeros((2, laws, z.shape[1]))
         many = max(1, FACTORS // (PRODUCT * size.size))
         factors = np.empty((many, PRODUCT, *size.shape), dtype=np.complex128)  # used again
-        for some in np.split(widths.reshape(groups, PRODUCT, laws, 1), range(many, groups, many)):
-            one = np.multiply(some, square, out=factors[: len(some)])
+        for part in np.split(widths.reshape(groups, PRODUCT, laws, 1), range(many, groups, many)):
+            one = np.multiply(part, square, out=factors[: len(part)])
             product = np.subtract(1, one, out=one).prod(axis=1)
             size += np.log(product.real**2 + product.imag**2).sum(axis=0)
             angle += np.arctan2(product.imag, product.real).sum(axis=0)
@@ -232,9 +240,20 @@ class ScaledSums:
         return logarithm
 
 
-def once(counts: FloatArray) -> bool:
-    """Whether each width counts once or not at all."""
-    return bool(((counts == 0) | (counts == 1)).all())
+def few_counts(counts: FloatArray) -> list[float] | None:
+    """How often widths count, if these are few whole numbers.
+
+    >>> few_counts(np.array([[1.0, 2.0, 0.0]])), few_counts(np.array([[0.5]]))
+    ([1.0, 2.0], None)
+    """
+    different: list[float] = []
+    left = counts[counts != 0]
+    while left.size:
+        different.append(float(left[0]))
+        if len(different) > FEW or different[-1] > LARGEST or not different[-1].is_integer():
+            return None
+        left = left[left != left[0]]
+    return different
 
 
 def _total(one: FloatArray, other: FloatArray) -> FloatArray:

@@ -17,8 +17,10 @@ from ameles.core.noise import Noise
 from ameles.measures.counter_choice import Span, chosen, mean_variance
 from ameles.mechanisms.counters.hats import cells as hats_cells
 from ameles.mechanisms.counters.hats import process as hats_process
+from ameles.mechanisms.counters.hats.bounds import LevelNodes
 from ameles.mechanisms.counters.hats.draws import NodeDraws
 from ameles.mechanisms.counters.hats.window import HatsWindowCounter
+from ameles.mechanisms.counters.hats.window_error import HatsWindowError
 from ameles.mechanisms.counters.summed import Process
 from ameles.noise import System, Tape, Zero
 from ameles.noise.arrays import IntArray
@@ -108,6 +110,31 @@ def test_the_law_is_that_of_the_weights_of_the_code(recipe: HatsWindowCounter) -
     assert error.bounds(np.array([7, 50]), 0.1).tolist() == [error.bound(t, 0.1) for t in (7, 50)]
     for t in range(1, steps + 1):
         assert error.worst_law(t).std >= error.law(t).std
+
+
+@pytest.mark.parametrize("window", [1, 24, 61])
+def test_differences_repeat_themselves_with_the_cells_of_the_top_level(
+    window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = HatsWindowCounter(epsilon="1/4", window=24).error
+    span = error.shape.spans[-1]
+    after = np.concatenate([np.arange(1, 12 * span), 10**12 + np.arange(2 * span)])
+    before = np.maximum(after - window, 0)
+    asked = list[int]()
+    known = HatsWindowError._nodes_between
+
+    def counted(self: HatsWindowError, some: IntArray, then: IntArray) -> list[LevelNodes] | None:
+        asked.append(len(some))
+        return known(self, some, then)
+
+    monkeypatch.setattr(HatsWindowError, "_nodes_between", counted)
+    together = error.between_bounds(before, after, 0.05)
+    assert asked == [window + 3 * span]  # those that begin with the stream, and three cells
+    pairs = zip(before.tolist(), after.tolist(), strict=True)
+    each = [error.between_bounds(np.array([x]), np.array([t]), 0.05)[0] for x, t in pairs]
+    assert together.tolist() == each
+    assert error.between(7 * span, 7 * span + 3) == error.between(8 * span, 8 * span + 3)
+    assert error.between(0, 7 * span) != error.between(0, 8 * span)
 
 
 def test_far_differences_are_found_one_by_one_and_grow_like_a_walk() -> None:

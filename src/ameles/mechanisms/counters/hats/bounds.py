@@ -6,13 +6,14 @@ to it.  A step has a hundred nodes with weights of their own, so an object for e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ameles.mechanisms.laplace.contour import Sums
-from ameles.mechanisms.laplace.mixture import SMOOTH, UNCERTAIN, VARIED
+from ameles.mechanisms.laplace.mixture import SMOOTH, UNCERTAIN, VARIED, Copies
 from ameles.mechanisms.laplace.rounded import LARGEST
 from ameles.noise.arrays import IntArray
 
@@ -56,19 +57,40 @@ def node_quantiles(levels: list[LevelNodes], beta: float, *, roundings: int = 2)
     It is not a number for rows that ``LaplaceMixture`` knows better: with scales below 1, or all
     weights 0 or 1, or with few nodes and a small number.
     """
+    smooth, widths = _smooth_rows(levels)
+    found = np.full(len(smooth), np.nan)
+    if smooth.any():
+        counts = (widths != 0).astype(np.float64)
+        exact = Sums(widths, counts, lattice=False).quantiles(beta)
+        bounds = np.ceil(exact) + 1
+        bounds[bounds <= LARGEST] = np.nan
+        many = counts.sum(axis=1) >= VARIED
+        spare = max(0.0, 1 - roundings / 2)
+        found[smooth] = np.where(many, np.ceil(exact - spare + UNCERTAIN), bounds)
+    return found
+
+
+def copies_quantiles(levels: list[LevelNodes], copies: Sequence[Copies], beta: float) -> Floats:
+    """The same for sums of independent copies of the noise, each of which may have been rounded: a
+    column for each choice of copies.  Here small numbers are known, too."""
+    smooth, widths = _smooth_rows(levels)
+    found = np.full((len(smooth), len(copies)), np.nan)
+    if smooth.any():
+        ones = (widths != 0).astype(np.float64)
+        for column, some in enumerate(copies):
+            each = np.concatenate([weight * widths for weight, _ in some], axis=1)
+            counts = np.concatenate([number * ones for _, number in some], axis=1)
+            exact = Sums(each, counts, lattice=False).quantiles(beta)
+            found[smooth, column] = np.ceil(exact) + 1
+    return found
+
+
+def _smooth_rows(levels: list[LevelNodes]) -> tuple[NDArray[np.bool_], Floats]:
+    """Which rows have scales of 1 or more and not only weights 0 and 1; the widths of their nodes
+    that count anywhere."""
     weights = np.concatenate([abs(level.weights) for level in levels], axis=1)
     scales = np.concatenate([level.scales for level in levels], axis=1)
     counts = weights != 0
     smooth = (~counts | (scales >= SMOOTH)).all(axis=1) & (counts & (weights != 1)).any(axis=1)
-    found = np.full(len(weights), np.nan)
-    if smooth.any():
-        widths = (weights * scales)[smooth]
-        some = widths.any(axis=0)
-        sums = Sums(widths[:, some], counts[smooth][:, some].astype(np.float64), lattice=False)
-        exact = sums.quantiles(beta)
-        bounds = np.ceil(exact) + 1
-        bounds[bounds <= LARGEST] = np.nan
-        many = counts[smooth].sum(axis=1) >= VARIED
-        spare = max(0.0, 1 - roundings / 2)
-        found[smooth] = np.where(many, np.ceil(exact - spare + UNCERTAIN), bounds)
-    return found
+    widths = (weights * scales)[smooth]
+    return smooth, widths[:, widths.any(axis=0)]

@@ -7,7 +7,7 @@ zero except within two cells of the level above around t.  At the top it counts 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.error import checks_step
-from ameles.mechanisms.counters.hats.bounds import LevelNodes, node_quantiles
+from ameles.mechanisms.counters.hats.bounds import LevelNodes, copies_quantiles, node_quantiles
 from ameles.mechanisms.counters.hats.shape import PARTS, HatsShape
 from ameles.mechanisms.counters.hats.weights import BITS, weight_tables
 from ameles.mechanisms.counters.hats.worst import worst_of
 from ameles.mechanisms.counters.laplace_error import LaplaceError
 from ameles.mechanisms.laplace.clusters import Cluster, Clusters
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
+from ameles.mechanisms.laplace.mixture import Copies, LaplaceMixture, LaplacePart, quantiles
 from ameles.mechanisms.laplace.rounded import WeightedSum, rounded_variances
 from ameles.noise.arrays import IntArray
 
@@ -134,13 +134,18 @@ class HatsError(LaplaceError):
 
     def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> Floats:
         """The quantile of ``between`` for each pair of steps, all at once."""
-        both = self._nodes(np.concatenate([after, np.maximum(before, 1)]))
-        new = [level.part(slice(len(after))) for level in both]
-        old = [level.part(slice(len(after), None)).only(before > 0) for level in both]
-        pairs = zip(new, old, strict=True)
-        found = node_quantiles([one.less(other) for one, other in pairs], beta)
+        found = node_quantiles(self._nodes_between(before, after), beta)
         others = np.flatnonzero(np.isnan(found))
         found[others] = quantiles(self._between(before[others], after[others]), beta)
+        return found
+
+    def copies_bounds(
+        self, before: IntArray, after: IntArray, copies: Sequence[Copies], beta: float
+    ) -> Floats:
+        """Those of sums of copies, all at once."""
+        found = copies_quantiles(self._nodes_between(before, after), copies, beta)
+        others = np.flatnonzero(np.isnan(found).any(axis=1))
+        found[others] = super().copies_bounds(before[others], after[others], copies, beta)
         return found
 
     def worst_law(self, steps: int) -> LaplaceMixture:
@@ -209,6 +214,15 @@ class HatsError(LaplaceError):
             kinds = np.where(weights != 0, self._kinds(level, nodes), 0)
             levels.append(LevelNodes(first, weights, scales[kinds]))
         return levels
+
+    def _nodes_between(self, before: IntArray, after: IntArray) -> list[LevelNodes]:
+        """The nodes that count in each difference, level by level."""
+        if not before.any():
+            return self._nodes(after)
+        both = self._nodes(np.concatenate([after, np.maximum(before, 1)]))
+        new = [level.part(slice(len(after))) for level in both]
+        old = [level.part(slice(len(after), None)).only(before > 0) for level in both]
+        return [one.less(other) for one, other in zip(new, old, strict=True)]
 
     def _sums(self, steps: IntArray) -> list[WeightedSum]:
         """The law of each step as arrays alone."""

@@ -7,19 +7,20 @@ level counts with f of the later end less f of the earlier one: 1 inside the win
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from ameles.mechanisms.counters.hats.bounds import LevelNodes, node_quantiles
+from ameles.mechanisms.counters.hats.bounds import LevelNodes, copies_quantiles, node_quantiles
 from ameles.mechanisms.counters.hats.error import FINE, Floats, TopCells, lower_nodes
 from ameles.mechanisms.counters.hats.repeated import RepeatedShape
 from ameles.mechanisms.counters.hats.weights import BITS, weight_tables
 from ameles.mechanisms.counters.hats.worst import level_worst
 from ameles.mechanisms.counters.laplace_error import LaplaceError
-from ameles.mechanisms.laplace.mixture import LaplaceMixture, LaplacePart, quantiles
+from ameles.mechanisms.laplace.mixture import Copies, LaplaceMixture, LaplacePart
 from ameles.noise.arrays import IntArray
 
 # Differences over more cells of the top level than this are found one by one.
@@ -64,9 +65,44 @@ class HatsWindowError(LaplaceError):
 
     def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> Floats:
         """The quantile of ``between`` for each pair of steps, all at once."""
+        starts, ends, place = self._different(before, after)
+        nodes = self._nodes_between(starts, ends)
+        if nodes is None:
+            return super().between_bounds(starts, ends, beta)[place]
+        found = node_quantiles(nodes, beta)
+        others = np.flatnonzero(np.isnan(found))
+        found[others] = super().between_bounds(starts[others], ends[others], beta)
+        return found[place]
+
+    def copies_bounds(
+        self, before: IntArray, after: IntArray, copies: Sequence[Copies], beta: float
+    ) -> Floats:
+        """Those of sums of copies, all at once."""
+        starts, ends, place = self._different(before, after)
+        nodes = self._nodes_between(starts, ends)
+        if nodes is None:
+            return super().copies_bounds(starts, ends, copies, beta)[place]
+        found = copies_quantiles(nodes, copies, beta)
+        others = np.flatnonzero(np.isnan(found).any(axis=1))
+        found[others] = super().copies_bounds(starts[others], ends[others], copies, beta)
+        return found[place]
+
+    def _different(self, before: IntArray, after: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Pairs of steps with different laws, and the place among them of each of these pairs.
+
+        From the third cell of the top level on, every cell repeats the one before it.
+        """
+        span = self.shape.spans[-1]
+        passed = span * np.maximum((before - 1) // span - 2, 0)
+        pairs = np.stack([before, after]) - passed
+        (starts, ends), place = np.unique(pairs, axis=1, return_inverse=True)
+        return starts, ends, place.reshape(-1)
+
+    def _nodes_between(self, before: IntArray, after: IntArray) -> list[LevelNodes] | None:
+        """The nodes that count in each difference, level by level; None if they are too many."""
         cells = 2 + int(((after - before) // self.shape.spans[-1]).max(initial=0)) + 1
         if cells > MOST_CELLS:
-            return super().between_bounds(before, after, beta)
+            return None
         lower, (old, new) = self._ends(before, after, cells=cells)
         first = np.where(before > 0, old.cell, 0)
         knots = first[:, None] + np.arange(cells + 1)
@@ -74,11 +110,7 @@ class HatsWindowError(LaplaceError):
         weights -= old.at(knots - old.cell[:, None]) * (before > 0)[:, None]
         weights /= self.shape.spans[-1]
         scales = np.full_like(weights, float(self._scales[-1]))
-        found = node_quantiles([*lower, LevelNodes(first, weights, scales)], beta)
-        others = np.flatnonzero(np.isnan(found))
-        pairs = zip(before[others].tolist(), after[others].tolist(), strict=True)
-        found[others] = quantiles((self.between(*pair) for pair in pairs), beta)
-        return found
+        return [*lower, LevelNodes(first, weights, scales)]
 
     def bounds(self, steps: IntArray, beta: float) -> Floats:
         """``bound`` at each of these steps, all at once."""
