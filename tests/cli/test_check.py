@@ -110,8 +110,11 @@ def test_that_one_looked_is_kept_and_not_what_was_seen(
     first = looked()
     assert len(first) == 2, "the plan and its population"
     assert all(len(digest) == 64 and at > 0 for digest, at in first)
-    assert "was checked against its source" in ameles("plan").err
-    assert "was checked against its source" in ameles("run", "--until", "2025-10-03").err
+    assert "Somebody looked at what this plan would count" in ameles("plan").err
+    assert (
+        "Somebody looked at what this plan would count"
+        in ameles("run", "--until", "2025-10-03").err
+    )
     export = json.loads(ameles("ledger", "--export").out)
     assert export["deployments"][0]["bounds"] == "after looking"
     assert on_terminal("check").code == 0

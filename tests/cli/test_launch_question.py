@@ -104,12 +104,12 @@ def test_plan_and_a_launch_say_whether_the_plan_was_checked(ameles: Program) -> 
     assert NEVER in ameles("plan").err
     assert not Path("flu.db").exists()
     check()
-    assert "This plan was checked against its source on 20" in ameles("plan").err
+    assert "Somebody looked at what this plan would count on 20" in ameles("plan").err
     change("max_steps = 6", "max_steps = 5")
     assert NEVER in ameles("plan").err, "it is another plan now"
     change("max_steps = 5", "max_steps = 6")
     launched = ameles("run", *UNTIL)
-    assert "This plan was checked against its source on 20" in launched.err
+    assert "Somebody looked at what this plan would count on 20" in launched.err
     assert "checked" not in ameles("run", *UNTIL).err
     assert "checked" not in ameles("plan").err, "too late to matter"
 

@@ -161,3 +161,12 @@ def test_windows_that_do_not_line_up_are_told(ameles: Program, fresh: Path) -> N
         ended = ameles(command)
         assert ended.code == 2
         assert 'try: start = "2025-10-01" or start = "2025-10-15"' in ended.err
+
+
+@pytest.mark.usefixtures("site")
+def test_a_plan_that_was_changed_after_its_launch_is_refused(ameles: Program) -> None:
+    change("epsilon = 1.0", "epsilon = 5.0")
+    ended = ameles("plan")
+    assert (ended.code, ended.out) == (2, "")
+    assert "The plan of stream 'flu' has changed since it was launched" in ended.err
+    assert "paid for as it was" in ended.err

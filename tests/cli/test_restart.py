@@ -43,7 +43,7 @@ def test_a_lost_key_and_one_restart(door: Path, ameles: Program) -> None:
     lose(door)
     lost = ameles(*run, "2026-01-01T04:00")
     assert lost.code == 4
-    assert "ameles run --restart 'what happened'; 1 of 1 are left" in lost.err
+    assert "ameles run door.toml --restart 'what happened'; 1 of 1 are left" in lost.err
     silent = ameles(*run, "2026-01-01T04:00", "--restart", " ")
     assert (silent.code, "needs a text that says what happened" in silent.err) == (2, True)
     again = ameles(*run, "2026-01-01T04:00", "--restart", "the power failed")

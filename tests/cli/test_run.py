@@ -155,6 +155,8 @@ def test_a_store_that_cannot_be_used_exits_with_4(site: Path, ameles: Program) -
     removed = ameles("run")
     assert removed.code == 4
     assert "another launch of stream 'flu'" in removed.err
+    assert "try: the store that made them, or its newest backup (ameles restore)" in removed.err
+    assert "away" not in removed.err, "without its notes, the same events would be paid for twice"
     assert (site / "releases.csv").read_bytes() == whole
 
 
@@ -223,3 +225,17 @@ def test_the_owner_says_what_a_restored_file_is(ameles: Program) -> None:
     assert right.code == 0
     assert "matches no file" not in right.err
     assert ameles("run", "--until", "2025-10-13").code == 0
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_is_said_to_be_run_names_the_plan(ameles: Program) -> None:
+    Path("ameles.toml").rename("my flu.toml")
+    ended = ameles("run", "my flu.toml", "--until", "2025-10-03")
+    assert ended.err.rstrip().endswith("to see it here: ameles releases 'my flu.toml'")
+    visits = Path("visits.csv")
+    visits.rename("moved")
+    shutil.copy("moved", visits)
+    ended = ameles("run", "my flu.toml", "--until", "2025-10-04")
+    assert ended.code == 4
+    assert "try: ameles run 'my flu.toml' --same-file 'visits.csv' to go on" in ended.err
+    assert "or ameles run 'my flu.toml' --new-file 'visits.csv'" in ended.err

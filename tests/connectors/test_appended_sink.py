@@ -375,8 +375,12 @@ def test_negative_values_stay_numbers(tmp_path: Path) -> None:
 
 def test_a_file_of_another_launch_is_refused(tmp_path: Path) -> None:
     bring(tmp_path, 2)
-    with pytest.raises(StoreRefused, match="another launch of stream 'flu'"):
+    with pytest.raises(StoreRefused, match="another launch of stream 'flu'") as refused:
         sink(tmp_path, identity="two")
+    assert refused.value.tip.startswith("the store that made them, or its newest backup")
+    with pytest.raises(StoreRefused, match="another launch of stream 'flu'") as refused:
+        open_sink("csv", "r.csv", tmp_path, stream="colds", identity="two")
+    assert refused.value.tip.startswith("another name for the sink, or move ")
 
 
 def test_both_files_removed_means_everything_again(tmp_path: Path) -> None:

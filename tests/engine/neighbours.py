@@ -16,6 +16,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 from unittest import mock
 
@@ -139,9 +140,10 @@ class Site:
                 header = [] if file.exists() else [self.header.encode()]
                 with file.open("ab") as opened:
                     opened.writelines(self.written(line) for line in [*header, *lines])
-                code, out, err = command("run", str(folder / "plan.toml"), "--until", until)
+                plan = str(folder / "plan.toml")
+                code, out, err = command("run", plan, "--until", until)
                 exits.append(code)
-                talk.append(err.replace(str(folder), ""))
+                talk.append(err.replace(quote(plan), "PLAN").replace(str(folder), ""))
                 printed += out
         vectors: dict[str, IntArray] = {}
         each = len(self.names)

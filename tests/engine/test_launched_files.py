@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ameles.core.exceptions import StoreRefused
+from ameles.core.exceptions import PlanError, StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.following import arrivals
 from ameles.engine.running.session import Session
@@ -172,12 +172,24 @@ def test_a_second_cut_before_the_first_reading_is_refused_until_its_owner_speaks
 
 def test_a_log_that_came_after_the_launch_is_not_the_past(tmp_path: Path) -> None:
     world = world_of(tmp_path)
+    world.text = world.text.replace('"events.csv"', '"event[s].csv"')
     world.file.unlink()
     follow_and_stop(world)
     world.write([])
     rotate(world)
     with pytest.raises(StoreRefused, match=r"'events.csv.1' is not the rest"):
         world.run(1)
+
+
+def test_a_follower_is_not_launched_on_a_file_that_is_not_there(tmp_path: Path) -> None:
+    world = world_of(tmp_path)
+    world.file.unlink()
+    with pytest.raises(PlanError, match=r"No file matches the source 'events.csv'"):
+        follow_and_stop(world)
+    world.write(rows("first", 3))
+    follow_and_stop(world)
+    world.file.unlink()  # now it is a log in the middle of a rotation
+    follow_and_stop(world)
 
 
 def test_a_log_that_was_renamed_after_the_launch_counts_whole(tmp_path: Path) -> None:

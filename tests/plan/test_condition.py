@@ -256,3 +256,10 @@ def test_nothing_gets_past(text: str) -> None:
     assert {node["class"] for node in inner} <= NODES
     assert {n["function_name"] for n in inner if n["class"] == "FUNCTION"} <= CALLED
     assert {n["column_names"][0] for n in inner if n["class"] == "COLUMN_REF"} <= set(COLUMNS)
+
+
+def test_a_text_without_quotes_is_told_how_a_text_is_written() -> None:
+    with pytest.raises(PlanError, match="'Zembla', which is not declared") as caught:
+        check_condition("region = Zembla", COLUMNS)
+    assert "single quotes" in caught.value.why
+    assert caught.value.tip.startswith("'Zembla', if it is a text; or one of ")

@@ -110,6 +110,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     (changed(release_7__over="total"), "release 'alarm'.over", "step or a window"),
     (changed(release_8__over="3d"), "release 'people'.over", "total or step"),
     (changed(store__url=""), "store.url", "It must not be empty."),
+    (changed(store__url="mysql://x/y"), "store.url", "cannot begin with 'mysql://'"),
     (changed(sink_0__jsonl="b"), "sink.1", "exactly one"),
     (good() | {"release": []}, "release", "Nothing is to be released."),
     (good() | {"releases": []}, "releases", "There is no such table."),

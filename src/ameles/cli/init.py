@@ -19,7 +19,7 @@ from ameles.cli.first_line import (
     looks_like_names,
     without_names,
 )
-from ameles.cli.plans import DEFAULT
+from ameles.cli.plans import DEFAULT, with_plan
 from ameles.cli.questions import Questions
 from ameles.connectors.format import DEFAULT as PLAIN
 from ameles.connectors.format import Encoding, Format, kind_of
@@ -146,8 +146,7 @@ def init(
             f"'{output}' cannot be written: {problem.strerror or problem}.",
             tip="--output in a folder in which this user may write",
         ) from None
-    same = output == DEFAULT
-    typer.echo(f"Wrote {output}. Next: ameles plan{'' if same else f' {output}'}", err=True)
+    typer.echo(f"Wrote {output}. Next: {with_plan('ameles plan', output)}", err=True)
 
 
 def _form(delimiter: str, header: str | None, encoding: str) -> Format:

@@ -59,4 +59,7 @@ def check_note(checked: datetime | None) -> str:
             "This plan was never checked against its source: ameles check shows you, in secret, "
             "what would be counted."
         )
-    return f"This plan was checked against its source on {checked:%Y-%m-%d %H:%M} UTC."
+    return (
+        f"Somebody looked at what this plan would count on {checked:%Y-%m-%d %H:%M} UTC "
+        "(ameles check); whether it was right is not recorded."
+    )

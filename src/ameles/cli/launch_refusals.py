@@ -7,7 +7,12 @@ from uuid import uuid4
 
 from ameles.cli.plans import store_path
 from ameles.core.exceptions import AmelesError, PlanError
-from ameles.engine.running.launch import check_new_payer, check_payer, check_price
+from ameles.engine.running.launch import (
+    check_new_payer,
+    check_payer,
+    check_price,
+    check_unchanged,
+)
 from ameles.engine.running.launch_checks import check_launch
 from ameles.engine.running.stream_sinks import StreamSinks
 from ameles.engine.running.window_phase import check_window
@@ -45,6 +50,22 @@ def _in_store(plan: Plan) -> bool:
             check_window(transaction, plan)
             check_payer(transaction, plan)
     return launched
+
+
+def refuse_changed(plan: Plan) -> None:
+    """Refuses a plan that is no longer the one with which its stream was launched."""
+    try:
+        if not exists(store_path(plan)):
+            return
+        with closing(open_store(store_path(plan), create=False, reading=True)) as store:
+            with store.reading() as transaction:
+                stream = transaction.stream(plan.stream.name)
+            if stream is not None:
+                check_unchanged(plan, stream)
+    except PlanError:
+        raise
+    except AmelesError:
+        return  # a store that cannot be opened is not refused here, but when it is needed
 
 
 def refuse_new_store(plan: Plan, *, restart: bool) -> None:

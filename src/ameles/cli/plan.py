@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from ameles.cli.launch_question import check_note
-from ameles.cli.launch_refusals import refuse_launch, source_note
+from ameles.cli.launch_refusals import refuse_changed, refuse_launch, source_note
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
 from ameles.core.exceptions import AmelesError, BudgetExceeded
 from ameles.core.loss import Pure, loss_to_dict, shown
@@ -35,6 +35,7 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     """
     checked = read_plan(file)
     refuse_launch(checked)
+    refuse_changed(checked)
     expected = forecasts(checked)
     if as_json:
         typer.echo(json.dumps(_report(checked, expected), indent=2))

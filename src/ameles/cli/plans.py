@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -25,7 +26,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from ameles.core.exceptions import BadInput, StoreRefused
+from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord, Transaction, exists, open_store, public_address
 
@@ -37,6 +38,31 @@ PlanFile = Annotated[
     Path, typer.Argument(help="The plan, a TOML file.", metavar="PLAN", readable=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def with_plan(command: str, file: Path) -> str:
+    """A command about this plan, as one types it; the usual plan need not be named.
+
+    >>> with_plan("ameles run", DEFAULT), with_plan("ameles run", Path("my flu.toml"))
+    ('ameles run', "ameles run 'my flu.toml'")
+    """
+    return command if file == DEFAULT else f"{command} {quote(str(file))}"
+
+
+def name_plan(refusal: AmelesError, file: Path) -> AmelesError:
+    """Completes a tip to run again: what has refused does not know where the plan is."""
+    refusal.tip = refusal.tip.replace("ameles run --", f"{with_plan('ameles run', file)} --")
+    return refusal
+
+
+@contextmanager
+def plan_named(file: Path) -> Iterator[None]:
+    """Completes the tips of refusals."""
+    try:
+        yield
+    except AmelesError as refusal:
+        name_plan(refusal, file)
+        raise
 
 
 def store_path(plan: Plan) -> str:

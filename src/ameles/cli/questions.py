@@ -83,7 +83,9 @@ class Questions:
                 date.fromisoformat(answer)
             except ValueError:
                 raise BadInput(
-                    f"It must be a date. Got {answer[:40]!r} instead.", tip="2026-01-01"
+                    f"The first day must be a date. Got {answer[:40]!r} instead.",
+                    why="a day is written as year-month-day",
+                    tip="2026-01-01",
                 ) from None
 
         return self.text(question, given, None, check)

@@ -6,6 +6,7 @@ import json
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -23,7 +24,17 @@ from ameles.cli.engine_choice import (
 from ameles.cli.followed_run import check_standby, follow_plan, launched
 from ameles.cli.launch_question import confirm_launch
 from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, progress, store_path
+from ameles.cli.plans import (
+    DEFAULT,
+    AsJson,
+    PlanFile,
+    moment,
+    name_plan,
+    plan_named,
+    progress,
+    store_path,
+    with_plan,
+)
 from ameles.connectors.declarations import Declarations
 from ameles.connectors.files.named_files import list_names
 from ameles.connectors.objects.source import ObjectSource
@@ -131,14 +142,14 @@ def run(
     declarations = _declared(checked, same_file or [], new_file or [], skip_gap)
     unread: list[AmelesError] = []
     running = partial(
-        Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread)
+        Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread, file)
     )
     confirmed = partial(confirm_launch, checked, yes=yes, quiet=as_json)
     new = not exists(store_path(checked))
     if new:  # a refusal, or a person who says no, leaves no empty store behind
         refuse_new_store(checked, restart=restart is not None)
         confirmed(None)
-    with closing(open_store(store_path(checked))) as store:
+    with plan_named(file), closing(open_store(store_path(checked))) as store:
         if not new:
             confirmed(store)
         with choice.cluster() as cluster:
@@ -155,7 +166,7 @@ def run(
     else:
         if report.launched and not following:
             typer.echo(launched(checked), err=True)
-        for line in _said(report, checked):
+        for line in _said(report, checked, file):
             typer.echo(line, err=True)
     if unread and not following:
         raise typer.Exit(SourceUnreadable.exit_code)  # the other files were read
@@ -197,12 +208,14 @@ def _declared(checked: Plan, same: list[str], new: list[str], skip_gap: str | No
 class _Warning:
     """Prints each file that cannot be read on standard error, and keeps it for the exit code."""
 
-    def __init__(self, unread: list[AmelesError]) -> None:
+    def __init__(self, unread: list[AmelesError], file: Path) -> None:
         self._unread = unread
+        self._file = file
 
     def __call__(self, problem: AmelesError) -> None:
         self._unread.append(problem)
-        typer.echo(str(problem).replace("error[", "warning[", 1), err=True)
+        said = str(name_plan(problem, self._file))
+        typer.echo(said.replace("error[", "warning[", 1), err=True)
 
 
 def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:
@@ -237,7 +250,7 @@ def _plain(report: Report, checked: Plan) -> dict[str, object]:
     }
 
 
-def _said(report: Report, checked: Plan) -> list[str]:
+def _said(report: Report, checked: Plan, file: Path) -> list[str]:
     lines = []
     steps = "1 step" if report.new == 1 else f"{report.new or 'No new'} steps"
     was = "was" if report.new == 1 else "were"
@@ -255,5 +268,6 @@ def _said(report: Report, checked: Plan) -> list[str]:
         for kind, target in section.given.items()
     ]
     if targets and report.released:
-        lines.append(f"Published in {', '.join(targets)}; to see it here: ameles releases")
+        shown = with_plan("ameles releases", file)
+        lines.append(f"Published in {', '.join(targets)}; to see it here: {shown}")
     return lines

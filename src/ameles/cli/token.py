@@ -95,6 +95,12 @@ def _create(plan: Plan, name: str, scope: Scope, days: int, as_json: bool) -> No
     text, created = new_token(), datetime.now(UTC).replace(microsecond=0)
     expires = created + timedelta(days=days)
     with closing(open_store(store_path(plan))) as store, store.writing() as transaction:
+        if any(one.name == name for one in transaction.tokens()):
+            raise BadInput(
+                f"A token named '{name}' exists already.",
+                why="the name says which token is revoked",
+                tip="another --name",
+            )
         number = transaction.add_token(
             digest=token_digest(text),
             name=name,

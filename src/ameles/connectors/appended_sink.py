@@ -21,7 +21,7 @@ from typing import BinaryIO, Self
 from ameles.connectors import durable
 from ameles.connectors.own_folder import FRESH, OwnFolder, SinkPlace
 from ameles.connectors.records import FORMATS, SHIELDED, LineFormat, ShieldedCsv
-from ameles.connectors.sink import Row, Sink, SinkRequest
+from ameles.connectors.sink import Row, Sink, SinkRequest, other_launch
 from ameles.connectors.sink_notes import PLAIN, Note, Notes
 from ameles.core.exceptions import PlanError, StoreRefused
 
@@ -190,10 +190,8 @@ class AppendedSink(Sink):
             begun = {"stream": self._stream, "identity": self._identity}
             return Note(**begun, offset=0, last=0, tail="", form=form)
         if note.identity != self._identity:
-            raise self._refused(
-                f"belongs to another launch of stream '{note.stream}'",
-                f"another name for the sink, or move the file and '{beside}' away",
-            )
+            place = self._place.name
+            raise other_launch(self.name, place, beside, stream=self._stream, whose=note.stream)
         return note
 
     def _check(self, folder: OwnFolder) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 from ameles.connectors.own_folder import SinkPlace
-from ameles.core.exceptions import AmelesError, PlanError
+from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
 
 Row: TypeAlias = tuple[Any, ...]  # a record in the order of core.release.COLUMNS, times as texts
 
@@ -45,6 +45,24 @@ class SinkRequest:
     def place(self) -> SinkPlace:
         """The target as a path."""
         return SinkPlace.of(self.name, self.target, self.base)
+
+
+def other_launch(name: str, place: str, note: str, *, stream: str, whose: str) -> StoreRefused:
+    """The refusal of what another launch has written, of this stream or of stream ``whose``."""
+    what = f"'{place}' of the sink {name} belongs to another launch of stream '{whose}'."
+    if whose == stream:
+        return StoreRefused(
+            what,
+            why="this store did not make those releases: to publish the same events again, with "
+            "other noise, reveals more about them than was paid for",
+            tip="the store that made them, or its newest backup (ameles restore). For other "
+            "events: another name for the stream, and for the sink",
+        )
+    return StoreRefused(
+        what,
+        why="what a sink already has must stay as it was published",
+        tip=f"another name for the sink, or move '{place}' and '{note}' away",
+    )
 
 
 class Sink(ABC):

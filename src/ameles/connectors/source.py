@@ -105,7 +105,7 @@ class Source(ABC):
         """The names of files that were not complete when they were looked at; this is secret."""
         return ()
 
-    def refuses_launch(self) -> PlanError | None:
+    def refuses_launch(self) -> AmelesError | None:
         """Why a stream cannot be launched on it now, although a launched one could go on; it reads
         no event."""
         return None

@@ -85,7 +85,10 @@ class Checking:
 
     def _section(self, name: str, kind: type[Any]) -> Any:
         if name not in self.document:
-            self.problems.append(Problem(name, "The table is missing.", tip=f"[{name}]"))
+            why, key = _NEEDED[name]
+            self.problems.append(
+                Problem(name, "The table is missing.", why=why, tip=f"[{name}] and below it {key}")
+            )
             return None
         return self._table(name, kind, self.document[name])
 
@@ -299,6 +302,14 @@ class Checking:
                     tip="shares that sum to at most 1, or below 1 where some are left out",
                 )
             )
+
+
+# Tables that every plan has: what each is for, and the first of its keys.
+_NEEDED = {
+    "stream": ("it says where events come from, and when steps end", 'source = "events.csv"'),
+    "privacy": ("it says who is protected, and how well", "epsilon = 1"),
+    "store": ("it says where the state, the ledger and the releases are", 'url = "flu.db"'),
+}
 
 
 def _undeclared(place: str, column: str) -> Problem:

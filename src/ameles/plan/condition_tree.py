@@ -96,7 +96,10 @@ class ConditionWalk:
         near = get_close_matches(shown, self._columns, 1)
         raise wrong(
             f"It uses the column {shown!r}, which is not declared.",
-            tip=near[0] if near else f"one of {', '.join(self._columns)[:200]}",
+            why="a text needs single quotes; without them, it is the name of a column",
+            tip=near[0]
+            if near
+            else f"'{shown}', if it is a text; or one of {', '.join(self._columns)[:200]}",
         )
 
     def _constant(self, node: dict[str, Any], depth: int) -> SqlPart:

@@ -24,6 +24,7 @@ from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
 from ameles.plan.clock import Clock
 from ameles.plan.durations import Duration
 from ameles.plan.format_fields import FormatFields, Kind
+from ameles.store.opening import known_address
 
 MOST_STEPS = 1 << 40
 MOST_RESTARTS = 100
@@ -228,6 +229,16 @@ class StoreSection(Section):
 
     url: str = Field(min_length=1)
     vault: str | None = Field(default=None, min_length=1)
+
+    @field_validator("url")
+    @classmethod
+    def _known_kind(cls, url: str) -> str:
+        if not known_address(url):
+            raise problem(
+                f"The address of a store cannot begin with '{url.partition('://')[0][:64]}://'.",
+                tip='url = "flu.db", or one that begins with "postgresql://"',
+            )
+        return url
 
 
 class ServeSection(Section):

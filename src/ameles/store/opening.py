@@ -44,6 +44,15 @@ def open_store(
     return kind(Path(url), create=create, patience=patience, migrating=migrating)
 
 
+def known_address(url: str) -> bool:
+    """Whether an address is one of a store: a path, or a database of Postgres.
+
+    >>> known_address("flu.db"), known_address("mysql://db.example/flu")
+    (True, False)
+    """
+    return in_postgres(url) or _SCHEME.match(url) is None
+
+
 def exists(url: str) -> bool:
     """Whether there is a store, or anything else, at an address."""
     return PostgresStore.exists(url) if in_postgres(url) else os.path.exists(url)

@@ -51,7 +51,7 @@ def test_what_is_not_given_is_asked_and_asked_again(
     assert ended.err.startswith("Columns: when, who, where it was, ")
     assert "A column must be named." in ended.err
     assert "The file has no column 'wen'." in ended.err
-    assert "It must be a date. Got 'soon' instead." in ended.err
+    assert "The first day must be a date. Got 'soon' instead." in ended.err
     assert "A duration is a whole number" in ended.err
     assert "at least 1. Got '-1'" in ended.err
     assert "'epsilon'" in ended.err
@@ -84,7 +84,7 @@ def test_nobody_to_ask_exits_with_2(ameles: Program, monkeypatch: pytest.MonkeyP
         ({"time": ""}, "A column must be named."),
         ({"max_steps": "many"}, "It must be a whole number"),
         ({"max_steps": "31"}, "privacy.max_steps: It is more than the 30 steps"),
-        ({"start": "soon"}, "It must be a date."),
+        ({"start": "soon"}, "The first day must be a date."),
         ({"every": "daily"}, "A duration is a whole number"),
         ({"epsilon": "0"}, "privacy.epsilon: It must be above 0"),
         ({"population": "the guests"}, "privacy.population: A name has"),

@@ -280,8 +280,9 @@ def test_what_is_foreign_is_refused(tmp_path: Path) -> None:
         sink(tmp_path)
     folder.unlink()
     bring(tmp_path, 1)
-    with pytest.raises(StoreRefused, match="another launch of stream 'flu'"):
+    with pytest.raises(StoreRefused, match="another launch of stream 'flu'") as refused:
         sink(tmp_path, identity="two")
+    assert refused.value.tip.startswith("the store that made them, or its newest backup")
     shutil.rmtree(tmp_path / "r.parquet")
     with pytest.raises(StoreRefused, match="another launch of stream 'flu'"):
         sink(tmp_path, identity="two")  # the note alone says whose it is

@@ -71,7 +71,8 @@ def averaging(
         targets=tuple(targets),
         effort="times that the question is asked",
         meaning="Noise protects only if somebody counts the answers. Ameles debits each from a "
-        f"budget, here for {ANSWERS} answers, and gives the stored answer to the same question.",
+        f"budget, here for {ANSWERS} answers. A stream that runs again gets its stored answer, and "
+        "so does a question that is asked again about the same --version of a table.",
     )
 
 

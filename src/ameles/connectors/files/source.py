@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -87,6 +88,10 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     def ends(self) -> Mapping[str, int]:
         self._seen = ends = FileEnds(self._present())
         return ends
+
+    def refuses_launch(self) -> AmelesError | None:
+        # files of a pattern may come later, but a name without a file is most likely misspelt
+        return None if glob.has_magic(self._pattern) else self.missing()
 
     def at_launch(self) -> str:
         if refusal := self.refuses_launch():

@@ -7,6 +7,7 @@ before.  An object that is new since then brings new events.
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -127,7 +128,13 @@ class ObjectSource(SeekableSource[Mapping[str, StoredObject]]):
         everywhere = set(known[0]).intersection(*known[1:]) if known else set[str]()
         return tuple(name for name in known[0] if name in everywhere) if known else ()
 
+    def refuses_launch(self) -> AmelesError | None:
+        # objects of a pattern may come later, but a name without one is most likely misspelt
+        return None if glob.has_magic(self._place.pattern) else self.missing()
+
     def at_launch(self) -> str:
+        if refusal := self.refuses_launch():
+            raise refusal
         return _position(
             {
                 name: ObjectMark(*each.identity, unread=True)

@@ -28,7 +28,7 @@ from ameles.connectors.appended_sink import NOTE
 from ameles.connectors.own_folder import FRESH, OwnFolder, SinkPlace, write_all
 from ameles.connectors.parquet.release_file import KIND, VERSION, ReleaseFile
 from ameles.connectors.parquet.rows import ParquetRows, digest, reading
-from ameles.connectors.sink import Row, Sink, SinkRequest
+from ameles.connectors.sink import Row, Sink, SinkRequest, other_launch
 from ameles.connectors.sink_notes import Note, Notes
 from ameles.core import codec
 from ameles.core.exceptions import StoreRefused
@@ -283,11 +283,9 @@ class ParquetSink(Sink):
             "releases are then written again, the same as before",
         )
 
-    def _of_another(self, stream: str) -> StoreRefused:
-        return self._refused(
-            f"belongs to another launch of stream '{stream}'",
-            f"another name for the sink, or move it and '{self._notes.name}' away",
-        )
+    def _of_another(self, whose: str) -> StoreRefused:
+        place, note = self._place.name, self._notes.name
+        return other_launch(self.name, place, note, stream=self._stream, whose=whose)
 
     def _refused(self, what: str, tip: str) -> StoreRefused:
         return StoreRefused(

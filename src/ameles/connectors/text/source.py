@@ -25,7 +25,7 @@ from ameles.connectors.source import SourceRequest
 from ameles.connectors.text.dialect import Dialect, Start, check_start, start_of
 from ameles.connectors.text.dialects import DIALECTS
 from ameles.connectors.text.piece import Segment, TextFiles, TextPiece
-from ameles.core.exceptions import PlanError, SourceUnreadable
+from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 
 
 class TextSource(FileSource):
@@ -82,11 +82,13 @@ class TextSource(FileSource):
         common = super().names()
         return common if self._dialect.header else self._dialect.names("")
 
-    def refuses_launch(self) -> PlanError | None:
+    def refuses_launch(self) -> AmelesError | None:
         """Files may not all have carriage returns where their first line should end.
 
         What comes before the first newline names the columns, and is public.
         """
+        if refusal := super().refuses_launch():
+            return refusal
         files = [file for file in self._present() if not file.copy]
         if files and all(map(self._returns, files)):
             return carriage_returns(files[0].file.name, self._dialect.form.encoding)
