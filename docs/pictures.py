@@ -1,6 +1,6 @@
 """Makes every picture of the docs again, each with the CSV that it is drawn from.
 
-    python docs/pictures.py                  all of them, in about three minutes
+    python docs/pictures.py                  all of them, in a few minutes
     python docs/pictures.py --only horizon   one
     python docs/pictures.py --into X         into another folder
     python docs/pictures.py --width 200      measured on fewer counters
@@ -27,6 +27,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+from matplotlib.cm import ScalarMappable
 
 from ameles.core.guarantee import Intrusions
 from ameles.engine.engine import Engine
@@ -41,6 +42,7 @@ from ameles.mechanisms.counters.gaussian.binary import GaussianBinaryCounter
 from ameles.mechanisms.counters.gaussian.buffered import BufferedCounter
 from ameles.mechanisms.counters.gaussian.error import gaussian_lower_bound
 from ameles.mechanisms.counters.gaussian.toeplitz import ToeplitzCounter
+from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.hats.error import lower_nodes
 from ameles.mechanisms.counters.hats.repeated import RepeatedShape
 from ameles.mechanisms.counters.honaker import HonakerCounter
@@ -71,13 +73,13 @@ from ameles.plot import (
     error_against_epsilon,
     error_against_horizon,
     error_within_stream,
-    node_shapes,
     noise_matrices,
     releases,
 )
 from ameles.plot.canvas import (
     BLUE,
     GREEN,
+    GREY,
     INK,
     ORANGE,
     PALE,
@@ -109,11 +111,17 @@ KINDS: dict[str, Callable[..., CounterRecipe]] = {
     "k-ary": KAryCounter,
     "Elders": EldersCounter,
     "Siblings": SiblingsCounter,
+    "Hats": HatsCounter,
 }
 GAUSSIAN: dict[str, Callable[..., CounterRecipe]] = {
     "Binary": GaussianBinaryCounter,
     "Toeplitz": ToeplitzCounter,
     "Buffered": BufferedCounter,
+}
+# Those that stand beside them.
+PURE: dict[str, Callable[..., CounterRecipe]] = {
+    "Siblings, pure": SiblingsCounter,
+    "Hats, pure": HatsCounter,
 }
 MEAN = "mean standard deviation"
 ALL = "all steps at once within, with 95%"
@@ -133,6 +141,8 @@ DAYS = 60
 # Of the picture of users: how many there are, and how many runs are measured.
 USERS = 10**6
 RUNS = 100
+# The step whose count the picture of hats shows.
+HATS_STEP = 22
 PENS = {
     "Pan-private tree": Pen(GREEN, "-.", "D"),
     "Pan-private, seized once": Pen(GREEN, "-.", "D"),
@@ -245,7 +255,7 @@ def epsilon(width: int, longest: int) -> PlotTable:
     rows: list[tuple[str, str, str, float, float]] = []
     steps = min(1 << 10, longest)
     losses = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10")
-    for name in ("Binary", "k-ary", "Elders", "Siblings"):
+    for name in ("Binary", "k-ary", "Elders", "Siblings", "Hats"):
         for loss in losses:
             recipe = KINDS[name](epsilon=loss, horizon=steps)
             x = float(loss)
@@ -264,13 +274,13 @@ def epsilon(width: int, longest: int) -> PlotTable:
 
 
 def gaussian(width: int, longest: int) -> PlotTable:
-    """Counters with Gaussian noise against T, beside a pure one of the same epsilon."""
+    """Counters with Gaussian noise against T, beside pure ones of the same epsilon."""
     rows: list[tuple[str, str, str, float, float]] = []
     sigma = GaussianBinaryCounter(horizon=1, **APPROXIMATE).error.std(1)
     for steps in (1 << power for power in range(4, 21, 2)):
         if steps > longest:
             break
-        for name, kind in {**GAUSSIAN, "Siblings, pure": SiblingsCounter}.items():
+        for name, kind in {**GAUSSIAN, **PURE}.items():
             if name == "Toeplitz" and steps > 1 << 16:
                 continue  # its limit
             given = APPROXIMATE if name in GAUSSIAN else {"epsilon": 1}
@@ -293,6 +303,7 @@ def stream(width: int, longest: int) -> PlotTable:
         "Binary": partial(BinaryCounter, epsilon=1),
         "Toeplitz, delta 1e-6": partial(ToeplitzCounter, **APPROXIMATE),
         "Siblings": partial(SiblingsCounter, epsilon=1),
+        "Hats": partial(HatsCounter, epsilon=1),
     }
     for name, kind in kinds.items():
         recipe = kind(horizon=steps)
@@ -343,9 +354,10 @@ def _nodes(
 
 def hats(width: int, longest: int) -> PlotTable:
     """The nodes of a tree and of hats, and how much of each is in the count of 22 of 48 steps."""
-    steps, t, k = 48, 22, 4
+    steps, t, k = 48, HATS_STEP, 4
     rows: list[tuple[str, int, int, float, float, float]] = []
-    boxes, left = f"Boxes: a tree with k = {k}, t = {t} = 16 + 4 + 1 + 1", t
+    boxes = f"Boxes: each is as wide as {k} boxes of the level below; {t} = 16 + 4 + 1 + 1"
+    left = t
     used: set[tuple[int, int]] = set()
     for level in (2, 1, 0):
         done = t - left
@@ -356,7 +368,7 @@ def hats(width: int, longest: int) -> PlotTable:
             counts = float((level, node) in used)
             rows += [(boxes, level, node, x, y, counts) for x, y in _box(node, k**level)]
     shape = RepeatedShape.of((k, k), (340, 340, 344))
-    title = f"Hats: radices {k} and {k}, t = {t}; the darker, the more of its noise is in the count"
+    title = f"Hats: each is as wide as {k} hats of the level below, and overlaps its neighbours"
     lower, top = lower_nodes(shape, np.array([t]))
     knots = np.arange(steps // shape.spans[-1] + 1)
     found = [
@@ -375,6 +387,44 @@ def hats(width: int, longest: int) -> PlotTable:
             inside = [(x, y) for x, y in corners if 0 <= x <= steps]
             rows += [(title, level, node, x, y, counts) for x, y in inside]
     return PlotTable(("panel", "level", "node", "x", "y", "counts"), rows)
+
+
+def hat_nodes(table: PlotTable, file: Path) -> None:
+    """Each node in the colour of its weight in the count; nodes above the steps with a number."""
+    panels, t = table.values("panel"), HATS_STEP
+    with canvas(file, 7.4, 5.6) as figure:
+        axes = figure.subplots(len(panels), 1, sharex=True)
+        colours = ScalarMappable(cmap="RdBu")
+        colours.set_clim(-1, 1)
+        for panel, ax in zip(panels, axes, strict=True):
+            here = table.where(panel=panel)
+            levels = sorted(here.values("level"))
+            for level in levels:
+                for node in here.where(level=level).values("node"):
+                    shape = here.where(level=level, node=node)
+                    x, counts = shape.column("x"), shape.column("counts")[0]
+                    corners = [level + 0.8 * y for y in shape.column("y")]
+                    if counts:
+                        colour = colours.to_rgba(counts)
+                        ax.fill_between(x, level, corners, color=colour, alpha=0.7, linewidth=0)
+                    ax.plot(x, corners, color=GREY, linewidth=0.6)
+                    if counts and level:
+                        top = max(corners)
+                        middle = sum(at for at, y in zip(x, corners, strict=True) if y == top)
+                        middle /= corners.count(top)
+                        said = f"{counts:.2f}".replace("-", "\u2212")
+                        ax.text(middle, top + 0.03, said, ha="center", fontsize=6.5, color=INK)
+            ax.axvline(t, color=INK, linestyle="--", linewidth=1)
+            ax.set_title(panel)
+            ax.set_ylim(levels[0] - 0.1, levels[-1] + 1.05)
+            ax.set_yticks([level + 0.4 for level in levels], [f"level {level}" for level in levels])
+            ax.tick_params(axis="y", length=0)
+            for side in ax.spines.values():
+                side.set_visible(False)
+        axes[-1].set_xticks([0, 10, t, 30, 40, 48], ["0", "10", f"t = {t}", "30", "40", "48"])
+        axes[-1].set_xlabel("step")
+        bar = figure.colorbar(colours, ax=list(axes), alpha=0.7, ticks=[-1, -0.5, 0, 0.5, 1])
+        bar.set_label(f"weight of the node's noise in the count at t = {t}")
 
 
 def _box(node: int, span: int) -> list[tuple[float, float]]:
@@ -690,7 +740,7 @@ PICTURES: dict[str, tuple[Callable[[int, int], PlotTable], Callable[[PlotTable, 
     "gaussian": (gaussian, error_against_horizon),
     "stream": (stream, error_within_stream),
     "tree": (tree, covering_nodes),
-    "hats": (hats, node_shapes),
+    "hats": (hats, hat_nodes),
     "matrix": (matrix, noise_matrices),
     "packing": (packing, partial(limit, counted="counts")),
     "intrusions": (intrusions, partial(limit, counted="counts")),

@@ -91,5 +91,5 @@ def test_what_cannot_be_served_is_refused_before_a_folder_is_made(
     assert (ended.code, "--listen goes with --serve" in ended.err) == (2, True)
     monkeypatch.setattr("ameles.cli.serve.version", lambda package: None)
     ended = ameles("demo", str(folder), "--serve")
-    assert (ended.code, "ameles[serve]" in ended.err) == (1, True)
+    assert (ended.code, "[serve]" in ended.err) == (1, True)
     assert not folder.exists()

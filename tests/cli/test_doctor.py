@@ -73,7 +73,7 @@ def test_json_is_for_programs(tmp_path: Path) -> None:
         *("python", "entropy", "keystream", "folder", "duckdb", "store")
     ]
     extras = {extra["name"]: extra for extra in report["extras"]}
-    assert extras["fast"]["install"] == "pip install 'ameles[fast]'"
+    assert extras["fast"]["install"] == "pip install '.[fast]'"
     assert set(extras["fast"]["packages"]) == {"numba"}
 
 

@@ -120,4 +120,4 @@ def test_without_its_packages_it_says_what_to_install(
     monkeypatch.setattr("ameles.cli.serve.version", lambda package: None)
     ended = ameles("serve", "ameles.toml")
     assert ended.code == 1
-    assert "pip install 'ameles[serve]'" in ended.err
+    assert "pip install '.[serve]'" in ended.err

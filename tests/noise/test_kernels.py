@@ -235,7 +235,7 @@ def test_without_numba_who_insists_is_told_how_to_install_it(
     for insist in (lambda: System(compiled=True), lambda: kernels.compiled(fresh_loop())):
         with pytest.raises(MissingExtra, match="not installed") as refusal:
             insist()
-        assert "pip install 'ameles[fast]'" in refusal.value.tip
+        assert "pip install '.[fast]'" in refusal.value.tip
 
 
 def fresh_loop() -> Callable[..., int]:

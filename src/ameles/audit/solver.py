@@ -32,7 +32,7 @@ def require() -> None:
         raise MissingExtra(
             "The audit needs scipy, which is not installed.",
             why="it solves a linear program for every pair of neighbours",
-            tip="pip install 'ameles[audit]'",
+            tip="pip install '.[audit]' in the clone of Ameles",
         )
 
 

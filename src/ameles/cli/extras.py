@@ -43,7 +43,7 @@ class Extra:
     @property
     def install(self) -> str:
         """The command that installs it."""
-        return f"pip install 'ameles[{self.name}]'"
+        return f"pip install '.[{self.name}]'"
 
 
 def extras() -> list[Extra]:

@@ -91,7 +91,7 @@ def need_serve() -> None:
     if missing:
         raise MissingExtra(
             f"The service needs {' and '.join(missing)}, which is not installed.",
-            tip="pip install 'ameles[serve]'",
+            tip="pip install '.[serve]' in the clone of Ameles",
         )
 
 

@@ -214,10 +214,10 @@ class NoCopy(AmelesError, TypeError):
 class MissingExtra(AmelesError, ImportError):
     """An optional dependency that is not installed.
 
-    >>> tip = "pip install 'ameles[plot]'"
+    >>> tip = "pip install '.[plot]' in the clone of Ameles"
     >>> print(MissingExtra("Pictures need matplotlib, which is not installed.", tip=tip))
     error[extra]: Pictures need matplotlib, which is not installed.
-      try: pip install 'ameles[plot]'
+      try: pip install '.[plot]' in the clone of Ameles
     """
 
     code = "extra"

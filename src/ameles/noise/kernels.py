@@ -32,7 +32,7 @@ def require() -> None:
     if not available():
         raise MissingExtra(
             "The compiled kernels need numba, which is not installed.",
-            tip="pip install 'ameles[fast]', or compiled=False",
+            tip="pip install '.[fast]' in the clone of Ameles, or compiled=False",
         )
 
 

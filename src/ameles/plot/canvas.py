@@ -62,6 +62,7 @@ PENS = {
     "k-ary": Pen(SKY, "-.", "<"),
     "Elders": Pen(GREEN, "-", "D"),
     "Siblings": Pen(BLUE, "-", "o"),
+    "Hats": Pen(PINK, "-", "*"),
     "Toeplitz": Pen(INK, "-", "h"),
     "Buffered": Pen(ORANGE, "--", "8"),
 }
@@ -91,7 +92,8 @@ def check_picture(file: Path) -> None:
         )
     if find_spec("matplotlib") is None:
         raise MissingExtra(
-            "Pictures need matplotlib, which is not installed.", tip="pip install 'ameles[plot]'"
+            "Pictures need matplotlib, which is not installed.",
+            tip="pip install '.[plot]' in the clone of Ameles",
         )
 
 

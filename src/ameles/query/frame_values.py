@@ -119,5 +119,5 @@ def _arrow() -> Any:
     except ImportError:
         raise MissingExtra(
             "Data frames need pyarrow, which is not installed.",
-            tip="pip install 'ameles[dataframes]'",
+            tip="pip install '.[dataframes]' in the clone of Ameles",
         ) from None

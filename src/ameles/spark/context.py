@@ -62,7 +62,7 @@ def pyspark() -> Any:
         raise MissingExtra(
             "The package 'pyspark' is not installed.",
             why="the plan is to be run on Spark",
-            tip="pip install 'ameles[spark]'; Java 17 or newer is needed too",
+            tip="pip install '.[spark]' in the clone of Ameles; Java 17 or newer is needed too",
         ) from None
 
 

@@ -85,7 +85,7 @@ def _check_packages() -> None:
         raise MissingExtra(
             f"The package '{missing[0]}' is not installed.",
             why="Spark hands the rows of a data frame to Python with it",
-            tip="pip install 'ameles[spark]', on every machine of the cluster",
+            tip="pip install '.[spark]' in the clone of Ameles, on every machine of the cluster",
         )
 
 

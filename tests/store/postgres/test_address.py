@@ -70,4 +70,4 @@ def test_without_the_driver_it_is_said_how_to_install_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match="needs psycopg") as caught:
         address_of("postgresql://me:hunter2@db/flu")
-    assert caught.value.tip == "pip install 'ameles[postgres]'"
+    assert caught.value.tip == "pip install '.[postgres]' in the clone of Ameles"

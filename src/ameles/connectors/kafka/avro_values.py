@@ -92,7 +92,7 @@ def driver() -> Any:
     except ImportError:
         raise MissingExtra(
             "Values of Avro need fastavro, which is not installed.",
-            tip="pip install 'ameles[kafka]'",
+            tip="pip install '.[kafka]' in the clone of Ameles",
         ) from None
 
 

@@ -16,5 +16,5 @@ def driver(part: str = "") -> Any:
     except ImportError:
         raise MissingExtra(
             "A topic of Kafka needs confluent-kafka, which is not installed.",
-            tip="pip install 'ameles[kafka]'",
+            tip="pip install '.[kafka]' in the clone of Ameles",
         ) from None

@@ -213,7 +213,7 @@ def driver(part: str = "") -> Any:
     except ImportError:
         raise MissingExtra(
             "A bucket of an object store needs obstore, which is not installed.",
-            tip="pip install 'ameles[objects]'",
+            tip="pip install '.[objects]' in the clone of Ameles",
         ) from None
 
 

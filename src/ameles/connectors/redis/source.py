@@ -227,7 +227,7 @@ def driver() -> Any:
     except ImportError:
         raise MissingExtra(
             "A stream of Redis needs redis-py, which is not installed.",
-            tip="pip install 'ameles[redis]'",
+            tip="pip install '.[redis]' in the clone of Ameles",
         ) from None
 
 

@@ -15,5 +15,5 @@ def driver() -> Any:
     except ImportError:  # also if it is installed without the library that it needs
         raise MissingExtra(
             "Postgres needs psycopg, which is not installed.",
-            tip="pip install 'ameles[postgres]'",
+            tip="pip install '.[postgres]' in the clone of Ameles",
         ) from None
