@@ -299,7 +299,7 @@ def test_what_is_covered_is_part_of_the_finding() -> None:
 
 def test_scipy_is_asked_for_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'ameles\[audit\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[audit\]'"):
         exact_loss(SimpleOneCounter(epsilon=1, horizon=4))
 
 

@@ -61,7 +61,7 @@ def test_quantiles_of_beta_laws() -> None:
 
 def test_scipy_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'ameles\[audit\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[audit\]'"):
         solver.require()
     with pytest.raises(MissingExtra):
         solver.cheapest(np.ones((1, 1)), np.ones(1), np.ones(1))

@@ -124,7 +124,7 @@ def test_batches_and_lazy_frames_are_frames() -> None:
 
 def test_frames_need_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'ameles\[dataframes\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[dataframes\]'"):
         framed(polars.DataFrame({"n": [1]}))
 
 
