@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, known, launched, moment, stored
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, known, launched, moment, stored, with_plan
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.loss import loss_to_dict
 from ameles.core.release import Release
@@ -38,7 +39,7 @@ def explain(
         stream = launched(transaction, checked)
         paid_by = transaction.entries_of(stream)
         known("release", name, list(paid_by))
-        _released(name, step, stream, checked)
+        _released(name, step, stream, checked, file)
         releases = list(transaction.releases(stream, release=name, first=step, last=step))
         ledger = transaction.ledger(stream.population)
         anew = [epoch for epoch in transaction.epochs(stream) if epoch.released < step]
@@ -54,18 +55,20 @@ def explain(
     _say(Explanation(checked, measure, entries[0], anew, seen), releases, step)
 
 
-def _released(name: str, step: int, stream: StreamRecord, checked: Plan) -> None:
+def _released(name: str, step: int, stream: StreamRecord, checked: Plan, file: Path) -> None:
     horizon = checked.stream.horizon
     if horizon is not None and step > horizon:
         last = stream.released
         raise BadInput(
             f"The stream has {horizon} steps. Got step {step} instead.",
-            tip=f"ameles explain {name} {last}" if last else "ameles run, which releases step 1",
+            tip=with_plan(f"ameles explain {name} {last}", file)
+            if last
+            else f"{with_plan('ameles run', file)}, which releases step 1",
         )
     if step > stream.released:
         raise BadInput(
             f"Step {step} was not released yet; the stream is at step {stream.released}.",
-            tip=f"ameles run, after the end of step {step} on "
+            tip=f"{with_plan('ameles run', file)}, after the end of step {step} on "
             f"{moment(instant(checked.clock.end_of(step)))} UTC",
         )
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored, with_plan
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.engine.operating.retire import RetiredStream, retire_stream
 from ameles.plan.plan import read_plan
@@ -52,7 +52,7 @@ def retire(
     with stored(checked, reading=False) as store:
         with store.reading() as transaction:
             launched(transaction, checked)
-        _confirm(name, yes=yes)
+        _confirm(with_plan(f"ameles retire {name}", file), name, yes=yes)
         done = retire_stream(checked, store, why)
     if as_json:
         told = {"stream": done.stream, "on": f"{done.at:%Y-%m-%dT%H:%M:%SZ}", "why": done.why}
@@ -64,14 +64,14 @@ def retire(
     _tell(done)
 
 
-def _confirm(name: str, *, yes: bool) -> None:
+def _confirm(command: str, name: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise BadInput(
             "A retirement needs --yes if there is no terminal to ask at.",
             why="it cannot be undone: the state is erased",
-            tip=f"ameles retire {name} --why '...' --yes",
+            tip=f"{command} --why '...' --yes",
         )
     typer.echo(
         f"This erases the state of stream '{name}' forever: it never runs again, and what it spent "

@@ -147,8 +147,9 @@ def run(
     confirmed = partial(confirm_launch, checked, yes=yes, quiet=as_json)
     new = not exists(store_path(checked))
     if new:  # a refusal, or a person who says no, leaves no empty store behind
-        refuse_new_store(checked, restart=restart is not None)
-        confirmed(None)
+        with plan_named(file):
+            refuse_new_store(checked, restart=restart is not None)
+            confirmed(None)
     with plan_named(file), closing(open_store(store_path(checked))) as store:
         if not new:
             confirmed(store)
