@@ -51,6 +51,10 @@ class FakeService:
             return status, {"what": "busy", "step": self.step, "outcome": outcome}, "0"
         if word == "refuse":
             return 400, {"what": "The body is broken."}, ""
+        if word.isdigit():  # this status, also of all later batches if it is one of the service's
+            return int(word), {"what": "No."}, ""
+        if word == "not here":  # as a proxy says
+            return 404, {}, ""
         if step != self.step:
             return 409, {"what": "closed", "step": self.step}, ""
         self.counted.setdefault((name, step), events)
@@ -272,13 +276,111 @@ def test_what_waits_is_sent_by_itself_and_its_problems_are_told_later(
     service.script = ["refuse"]
     sender = sender_to(service, every=0.001)
     sender.send({"n": 1})
-    while sender._problem is None:
+    while not sender.refused:
         threading.Event().wait(0.001)
     with pytest.raises(Refused):
         sender.flush()
     sender.send({"n": 2})
     sender.close()
     assert numbers(service) == [2]
+
+
+def test_the_next_send_tells_of_a_refused_batch_and_keeps_its_event(service: FakeService) -> None:
+    service.script = ["refuse"]
+    sender = sender_to(service, every=0.001)
+    sender.send({"n": 1})
+    while not sender.refused:
+        threading.Event().wait(0.001)
+    with pytest.raises(Refused, match=r"The body is broken\."):
+        sender.send({"n": 2})
+    sender.send({"n": 3})
+    sender.close()
+    assert numbers(service) == [2, 3]
+    assert (sender.refused, sender.uncertain) == (1, 0)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_when_all_events_are_refused_every_send_says_so(service: FakeService, status: int) -> None:
+    service.script = [str(status)] * 10
+    sender = sender_to(service, every=0.001)
+    sender.send({"n": 1})
+    while not sender.refused:
+        threading.Event().wait(0.001)
+    for given in range(2, 12):
+        with pytest.raises(Refused) as caught:
+            sender.send({"n": given})
+        assert caught.value.status == status
+        assert sender.refused == given
+    sender.close()  # nothing that was not told
+    assert (sender.uncertain, len(service.posts)) == (0, 1), "and nothing more is sent"
+
+
+def test_batches_that_wait_are_refused_with_the_first_one(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MOST_EVENTS", 2)
+    sender = sender_to(service)
+    port, sender._connection.port = service.port, 1
+    sender.send({"n": 1})
+    for number in (2, 3, 4):
+        with pytest.raises(Unreachable):
+            sender.send({"n": number})
+    sender._connection.port = port
+    service.script = ["410"]
+    with pytest.raises(Refused) as caught:
+        sender.send({"n": 5})
+    sender.close()
+    assert caught.value.status == 410
+    assert (sender.refused, sender.uncertain, len(service.posts)) == (5, 0, 1)
+
+
+def test_a_refused_batch_does_not_hold_up_the_next_one_at_the_end(service: FakeService) -> None:
+    service.script = ["away"]
+    sender = sender_to(service, patience=0.0)
+    sender.send({"n": 1})
+    with pytest.raises(Unreachable):
+        sender.flush()
+    service.script = ["away"]
+    with pytest.raises(Unreachable):
+        sender.send({"n": 2})
+    service.script = ["refuse"]
+    with pytest.raises(Refused):
+        sender.close()
+    assert numbers(service) == [2]
+    assert sender.refused == 1
+
+
+@pytest.mark.parametrize("script", [["cut", "410"], ["lost", "401"], ["500"]])
+def test_a_refused_batch_that_may_have_counted_is_uncertain(
+    service: FakeService, script: list[str]
+) -> None:
+    service.script = list(script)
+    sender = sender_to(service)
+    sender.send({"n": 1})
+    with pytest.raises(Refused):
+        sender.close()
+    assert (sender.refused, sender.uncertain) == (0, 1)
+
+
+def test_a_refusal_by_another_program_is_not_taken_for_the_last_word(service: FakeService) -> None:
+    service.script = ["not here"]
+    with sender_to(service) as sender:
+        sender.send({"n": 1})
+        with pytest.raises(Refused):
+            sender.flush()
+        sender.send({"n": 2})
+    assert numbers(service) == [2]
+    assert sender.refused == 1
+
+
+def test_a_service_that_is_back_before_anybody_asks_is_no_problem(service: FakeService) -> None:
+    service.script = ["away"] * 3
+    sender = sender_to(service, patience=0.0, every=0.001)
+    sender.send({"n": 1})
+    while not service.counted:
+        threading.Event().wait(0.001)
+    sender.close()
+    assert numbers(service) == [1]
 
 
 def test_an_address_must_be_one_of_the_web() -> None:

@@ -6,6 +6,11 @@ Each batch has a random id and names the step in which it was first sent.  While
 the service knows the id, so a batch may be sent again after a lost answer and still counts once.
 When the step has closed meanwhile, nobody knows whether a batch without an answer was counted: it
 is not sent again, and ``Sender.uncertain`` says how many events that were.
+
+An answer of 408, 429, 502, 503 or 504, and no answer at all, is followed by another attempt.  Any
+other refusal is final for its batch: ``Sender.refused`` counts its events, and the next call raises
+it.  If the token is not valid or the stream has ended (401, 403, 404 and 410), all later batches
+would be refused too: from then on ``send`` takes no event and raises that refusal each time.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -34,11 +40,15 @@ NOT_COUNTED = frozenset({408, 429})  # those among them that are certain; others
 CLOSED = 409
 COUNTED = 200
 ENDED = 410
+OVER = frozenset({401, 403, 404, ENDED})  # every later batch would be refused in the same way
+CERTAIN = range(300, 500)  # refusals that count nothing; a server that fails may have counted
 TOKEN = re.compile(r"[!-~]+")
 
 
 class Refused(Exception):
-    """The service refused a batch for good; ``status`` is its answer.  Nothing in it was counted.
+    """The service refused a batch for good; ``status`` is its answer.
+
+    Nothing in it was counted, unless an earlier attempt had no answer.
 
     >>> Refused(401, "This token is not valid.")
     Refused(401, 'This token is not valid.')
@@ -86,9 +96,13 @@ class Sender:
     """Collects events and sends them; it may be used from several threads.
 
     ``send`` adds an event and returns at once, unless a batch is full or under way: then it waits
-    until that batch is sent.  The event is kept also if it raises what became of that batch.
-    A thread sends what has waited for ``every`` seconds.  ``flush`` sends everything now.  A batch
-    is tried for ``patience`` seconds.
+    until that batch is sent.  A thread sends what has waited for ``every`` seconds.  ``flush``
+    sends everything now.  A batch is tried for ``patience`` seconds.
+
+    The first call after a refusal raises it.  If it was about that batch alone, the event given to
+    ``send`` is kept; if the service refuses all events from now on, every later ``send`` raises.
+    Each event counts, waits, or is in one of two numbers: ``refused`` has those that the service
+    did not take, and ``uncertain`` those of which nobody knows.
 
     >>> with Sender("http://127.0.0.1:8421", stream="flu", token="...") as sender:
     ...     sender.uncertain  # of what was sent: here, nothing
@@ -126,7 +140,9 @@ class Sender:
         self._batches: list[_Batch] = []
         self._step: int | None = None  # the open one, as the service said last
         self._answered = clock()
-        self._problem: Exception | None = None  # of the thread
+        self._refusal: Refused | None = None  # that nobody was told yet
+        self._over: Refused | None = None  # the refusal of all later events
+        self.refused = 0
         self.uncertain = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._regularly, args=(every,), daemon=True)
@@ -147,30 +163,36 @@ class Sender:
         self.close()
 
     def send(self, event: Mapping[str, Any]) -> None:
-        """Adds an event, by the names of the plan's columns."""
+        """Adds an event, by the names of the plan's columns.
+
+        Raises what the service has refused since the last call.
+        """
         line = json.dumps(event, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         if len(line) > MOST_BYTES:
             raise ValueError(f"an event may have {MOST_BYTES} bytes")
         with self._lock:
             if self._stop.is_set():
                 raise ValueError("the sender is closed")
+            if self._over is not None:
+                self.refused += 1
+                self._refusal = self._over
+                self._tell()
             batch = self._batches[-1] if self._batches else None
             if batch is None or batch.step is not None or not batch.takes(line):
                 batch = _Batch()
                 self._batches.append(batch)
             batch.add(line)  # first: it is kept whatever happens to those before it
             self._send_all(but=0 if len(batch.lines) == MOST_EVENTS else 1)
+            self._tell()
 
     def flush(self) -> None:
         """Sends everything now; raises what the service refused since the last call."""
         with self._lock:
             self._send_all()
-            problem, self._problem = self._problem, None
-        if problem is not None:
-            raise problem
+            self._tell()
 
     def close(self) -> None:
-        """Sends everything and ends."""
+        """Sends everything and ends; raises what the service refused since the last call."""
         self._stop.set()
         self._thread.join()
         try:
@@ -180,20 +202,37 @@ class Sender:
 
     def _regularly(self, every: float) -> None:
         while not self._stop.wait(every):
-            with self._lock:
-                try:
-                    self._send_all()
-                except (Refused, Unreachable) as problem:
-                    self._problem = self._problem or problem
+            with self._lock, suppress(Unreachable):  # the events are kept, and sent again
+                self._send_all()
 
     def _send_all(self, but: int = 0) -> None:
+        """Sends all batches except so many; a refused one does not hold up those after it."""
         while len(self._batches) > but:
+            batch = self._batches[0]
             try:
-                self._deliver(self._batches[0])
-            except Refused:
-                self._batches.pop(0)
-                raise
+                self._deliver(batch)
+            except Refused as refusal:
+                self._note(refusal, batch)
             self._batches.pop(0)
+
+    def _note(self, refusal: Refused, batch: _Batch) -> None:
+        """Counts the events of a refused batch, and of all others if none will ever be taken."""
+        lost = [batch]
+        if refusal.status in OVER and refusal.what:  # the service says so, and no proxy
+            self._over, lost = refusal, [*self._batches]
+            del self._batches[1:]
+        for one in lost:
+            if one.doubtful or refusal.status not in CERTAIN:
+                self.uncertain += len(one.lines)
+            else:
+                self.refused += len(one.lines)
+        self._refusal = self._refusal or refusal
+
+    def _tell(self) -> None:
+        """Raises the first refusal that nobody was told yet."""
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            raise Refused(refusal.status, refusal.what)
 
     def _deliver(self, batch: _Batch) -> None:
         """Sends a batch until it is counted, refused, or cannot be known."""

@@ -16,7 +16,7 @@ from ameles.plan.plan import Plan, read_plan_text
 from ameles.plan.source import plan_source
 from ameles.service.access import RATES, Access
 from ameles.service.app import build_app
-from ameles.service.ingest.answers import OpenStep
+from ameles.service.ingest.answers import Closed, OpenStep
 from ameles.service.ingest.door import Door
 from ameles.service.published import Shown, StorePublished
 from ameles.service.readout.feed import Feed
@@ -72,6 +72,9 @@ class Doorless:
 
     def open_step(self, stream: str) -> OpenStep:
         return OpenStep(step=1, closes=None)
+
+    def closed(self, stream: str) -> Closed:
+        return Closed.NOT_RUNNING
 
 
 @dataclass

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ameles.connectors.source import AnySource
 from ameles.core.exceptions import AmelesError, BadInput, PlanError, StoreRefused
 from ameles.engine.engine import Engine
 from ameles.engine.running.descriptions import Descriptions
@@ -126,6 +127,99 @@ def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
         State.ENDED,
         State.FAILED,
     ]
+
+
+def poor(folder: Path, store: Store, *names: str) -> list[Shown]:
+    """Streams of one population whose cap is enough for one of them."""
+    made = [world(folder / name, name, horizon=3) for name in names]
+    for one in made:
+        one.text = one.text.replace('population = "of-', 'cap = 2\npopulation = "shared" #')
+    return [Shown(plan_of(one), store) for one in made]
+
+
+def test_streams_are_launched_in_the_order_of_the_command_line(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the first source takes longer than the others: what is spent is spent for ever."""
+    source, others = Engine.source, threading.Event()
+
+    def slow(engine: Engine, *, waiting: bool = False) -> AnySource:
+        if engine.plan.stream.name == "zoo":
+            others.wait(0.5)
+        return source(engine, waiting=waiting)
+
+    monkeypatch.setattr(Engine, "source", slow)
+    following = Watched(poor(tmp_path, store, "zoo", "alps", "moor"), Log(io.StringIO()))
+    following.start()
+    for stream in following.streams.values():
+        stream.join()
+    assert following.doing("zoo") is State.ENDED
+    for name in ("alps", "moor"):
+        assert following.doing(name) is State.FAILED
+        failure = following.failure(name)
+        assert failure is not None
+        assert failure.again is None
+    following.stop()
+
+
+def test_a_launched_stream_waits_for_no_launch_and_a_hanging_one_holds_up_nobody_for_ever(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, released_by_now = Engine.source, threading.Event()
+
+    def hanging(engine: Engine, *, waiting: bool = False) -> AnySource:
+        if engine.plan.stream.name == "hangs":
+            released_by_now.wait(600)
+        return source(engine, waiting=waiting)
+
+    monkeypatch.setattr(Engine, "source", hanging)
+    old = released(world(tmp_path / "old", "old", horizon=3), store, until=1)
+    plans = [shown(tmp_path, store, "hangs"), shown(tmp_path, store, "new"), old]
+    monkeypatch.setattr("ameles.service.launch_order.LONGEST_TURN", 600.0)
+    following = Watched(plans, Log(io.StringIO()))
+    following.start()
+    following.wait("old", State.ENDED)
+    assert following.doing("new") is State.STARTING
+    released_by_now.set()
+    following.wait("new", State.ENDED)
+    following.stop()
+
+    released_by_now.clear()
+    monkeypatch.setattr("ameles.service.launch_order.LONGEST_TURN", 0.01)
+    with closing(open_store(str(tmp_path / "other.db"))) as other:
+        plans = [shown(tmp_path / "other", other, name) for name in ("hangs", "new")]
+        following = Watched(plans, Log(io.StringIO()))
+        following.start()
+        following.wait("new", State.ENDED)
+        assert following.doing("hangs") is State.STARTING
+        released_by_now.set()
+        following.wait("hangs", State.ENDED)
+        following.stop()
+
+
+def test_a_stream_that_waits_for_its_turn_is_not_launched_at_the_end(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, reached, gone = Engine.source, threading.Event(), threading.Event()
+
+    def hanging(engine: Engine, *, waiting: bool = False) -> AnySource:
+        reached.set()
+        gone.wait(600)
+        return source(engine, waiting=waiting)
+
+    monkeypatch.setattr(Engine, "source", hanging)
+    following = Watched(
+        [shown(tmp_path, store, "first"), shown(tmp_path, store, "last")], Log(io.StringIO())
+    )
+    following.start()
+    assert reached.wait(600)
+    ending = threading.Thread(target=following.stop)
+    ending.start()
+    following.wait("last", State.STOPPED)
+    gone.set()
+    ending.join(600)
+    with store.reading() as transaction:
+        assert transaction.stream("last") is None
 
 
 def test_a_stream_that_failed_is_tried_again_and_says_why_once(

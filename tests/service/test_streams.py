@@ -18,12 +18,14 @@ from ameles.engine.running import descriptions
 from ameles.plan.forecast import in_words
 from ameles.service.headers import Outermost
 from ameles.service.proxies import TrustedProxies
-from ameles.service.published import StorePublished
+from ameles.service.published import Shown, StorePublished
 from ameles.service.readout import ledger
 from ameles.service.stream_failure import StreamFailure
 from ameles.service.views import State
 from ameles.store import open_store
-from tests.service.small_service import NOW, Small, released, small, world
+from tests.engine.worlds import EVENT as EVENT_UNIT
+from tests.engine.worlds import USER, WINDOW
+from tests.service.small_service import NOW, Small, plan_of, released, small, world
 
 EXPLAIN = "/v1/streams/open/explain"
 
@@ -41,6 +43,28 @@ def test_a_stream_says_its_plan_in_words(service: Small) -> None:
     assert len(told["releases"][0]["half_widths"]) == 3
     assert (told["state"], told["released"], told["horizon"]) == ("running", 5, 8)
     assert "identity" not in told
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_a_stream_says_how_much_of_a_user_counts(tmp_path: Path, launched: bool) -> None:
+    def told(unit: str, changed: tuple[str, str] = ("", "")) -> Any:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        made = world(folder, "open", public=True)
+        made.text = made.text.replace(EVENT_UNIT, unit)
+        with closing(open_store(str(folder / "w.db"))) as store:
+            if launched:
+                released(made, store)
+            made.text = made.text.replace(*changed)
+            with small([Shown(plan_of(made), store)]) as service:
+                answer = service.client.get("/v1/streams/open").json
+                assert answer["starts"] == "2026-01-01T00:00:00Z"
+                return answer["user_bounds"]
+
+    assert told(EVENT_UNIT) is None
+    assert told(USER) == {"events": 2, "steps": 3, "within": None}
+    assert told(WINDOW) == {"events": 2, "steps": 2, "within": "4d"}
+    steps = 3 if launched else 2  # those of the launch, whatever the file says now
+    assert told(USER, ("max_steps = 3", "max_steps = 2"))["steps"] == steps
 
 
 def test_a_number_is_explained(service: Small) -> None:

@@ -3,7 +3,7 @@
 A stream that fails stops alone: the others go on, and the service goes on to show what was
 published.  It is tried again, as a new process would do it, after pauses that grow: a full disk, a
 database that was away or another process that held the stream are problems that pass.  A plan or a
-budget that is refused is not.
+budget that is refused is not.  Streams that are not launched yet are launched one after another.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from ameles.plan.clock import instant
 from ameles.plan.difference import difference
 from ameles.plan.plan import Plan
 from ameles.service.describing import Describing
-from ameles.service.ingest.answers import OpenStep
+from ameles.service.ingest.answers import Closed, OpenStep
 from ameles.service.ingest.door import Door, SealedDoor
+from ameles.service.launch_order import LaunchOrder
 from ameles.service.log import Log
 from ameles.service.published import Shown
 from ameles.service.stream_failure import StreamFailure, stream_failure
@@ -48,14 +49,17 @@ class FollowedStream:
         told: Callable[[str], None],
         clock: Callable[[], int] = now,
         failing: Callable[[FollowedStream], None] = lambda stream: None,
+        order: LaunchOrder | None = None,
     ) -> None:
         self._shown = shown
         self._log = log
+        self._order = order or LaunchOrder(())
         self._clock = clock
         self._told = told
         self._fails = failing
         self._describing = Describing(shown, log)
         self.door: Door | None = None  # while it runs, if its events are posted
+        self._launched = False
         self._last = 0  # the last released step
         self._open = OpenStep(step=None, closes=None)
         self._stop = threading.Event()
@@ -88,6 +92,7 @@ class FollowedStream:
         """Asks the thread to end as soon as its current work is stored."""
         self._stop.set()
         self._attempt.set()
+        self._order.wake()
 
     def begin_anew(self) -> None:
         """Asks the thread to take the lock of its stream anew, as soon as its work is stored."""
@@ -108,11 +113,17 @@ class FollowedStream:
             if self._stop.is_set():
                 attempt.set()
             try:
+                self._look()
+                if not self._launched and not self._order.wait(self.name, self._stop):
+                    self._log.say(State.STOPPED.value, stream=self.name, step=0)
+                    self._become(State.STOPPED)
+                    return
                 again = self._ended(self._follow(attempt))
             except BaseException as problem:
                 again = self._failed(problem)
             finally:
                 attempt.set()  # threads of its own wait for that
+                self._order.done(self.name)
             # the exception is gone by now: its trace may have had events
             if self.state is State.FAILED and again:
                 again = not self._stop.wait(self._pause)
@@ -133,7 +144,6 @@ class FollowedStream:
 
     def _follow(self, stop: threading.Event) -> Report:
         """Follows until the stream ends, fails, is stopped or is to begin anew."""
-        self._describe_launched()
         engine = Engine(self._plan, self.store, warn=self._warn)
         source = engine.source(waiting=True)
         return follow(
@@ -157,13 +167,15 @@ class FollowedStream:
         self._fails(self)
         return failure.again is not None
 
-    def _describe_launched(self) -> None:
-        """Describes a stream that was launched before, also if it cannot be followed now.
+    def _look(self) -> None:
+        """Looks whether the stream was launched; if so it is described, even if it cannot be
+        followed now.
 
         Not by another plan: what it would say about the numbers is not true.
         """
         with self._shown.store.reading() as transaction:
             stream = transaction.stream(self.name)
+        self._launched = stream is not None
         if stream is not None and not difference(stream.plan, self._plan.to_json()):
             self._describing.begin(stream.released)
 
@@ -175,6 +187,8 @@ class FollowedStream:
 
     def _begun(self, source: AnySource, report: Report) -> None:
         self._last, self.failure, self._reason = report.released, None, ""
+        self._launched = True
+        self._order.done(self.name)
         if isinstance(source, HttpSource):  # open before anybody hears that the stream runs
             sealed = self._plan.privacy.intrusions != "none"
             self.door = (
@@ -196,6 +210,15 @@ class FollowedStream:
             closes = None if step is None else plan.clock.end_of(step) + plan.stream.grace_us
             self._open = OpenStep(step=step, closes=None if closes is None else instant(closes))
         return self._open
+
+    def closed(self) -> Closed:
+        """Why no events can be posted while there is no door."""
+        if not self._plan.stream.source_kind.needs_service:
+            return Closed.OTHER_SOURCE
+        if self._launched:
+            return Closed.NOT_RUNNING
+        refused = self.failure is not None and self.failure.again is None
+        return Closed.NEVER_LAUNCHED if refused else Closed.NOT_LAUNCHED
 
     def _behind(self) -> bool:
         """Whether steps wait to be released, besides the one that may just have ended."""
@@ -229,7 +252,8 @@ class Following:
         told: Callable[[str], None] = lambda name: None,
         clock: Callable[[], int] = now,
     ) -> None:
-        streams = [FollowedStream(one, log, told, clock, self._failing) for one in shown]
+        order = LaunchOrder([one.plan.stream.name for one in shown])
+        streams = [FollowedStream(one, log, told, clock, self._failing, order) for one in shown]
         self.streams: Mapping[str, FollowedStream] = {one.name: one for one in streams}
 
     def doing(self, name: str) -> State:
@@ -253,6 +277,10 @@ class Following:
         """The step of a stream that is open now."""
         return self.streams[stream].open_step()
 
+    def closed(self, stream: str) -> Closed:
+        """Why no events can be posted to a stream that has no door."""
+        return self.streams[stream].closed()
+
     @property
     def failed(self) -> int:
         """How many streams have failed."""
@@ -274,7 +302,7 @@ class Following:
         return sum(stream.state is state for stream in self.streams.values())
 
     def start(self) -> None:
-        """Starts all threads."""
+        """Starts all threads; streams that are not launched yet wait there for their turn."""
         for stream in self.streams.values():
             stream.start()
 

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from ameles.plan.plan import Plan
 from ameles.service.access import Access
 from ameles.service.app import build_app
-from ameles.service.ingest.answers import OpenStep
+from ameles.service.ingest.answers import Closed, OpenStep
 from ameles.service.ingest.door import Door
 from ameles.service.log import Log
 from ameles.service.published import Shown, StorePublished
@@ -65,3 +65,6 @@ class _Idle:
     def open_step(self, stream: str) -> OpenStep:
         shown = self._published.stream(stream)
         return OpenStep(step=shown.released + 1, closes=shown.next_release)
+
+    def closed(self, stream: str) -> Closed:
+        return Closed.NOT_RUNNING

@@ -21,7 +21,16 @@ from ameles.ledger.report import rate_of, report
 from ameles.plan.clock import instant, microseconds
 from ameles.plan.plan import Plan
 from ameles.plan.sections import PrivacySection
-from ameles.service.views import Page, Place, Row, SeriesView, State, StreamView, Wanted
+from ameles.service.views import (
+    Page,
+    Place,
+    Row,
+    SeriesView,
+    State,
+    StreamView,
+    UserBounds,
+    Wanted,
+)
 from ameles.store import Store, StreamRecord, Transaction
 
 HALTED = "halted"
@@ -79,6 +88,7 @@ class StorePublished:
             next_release=None if over or retired else instant(clock.end_of(released + 1) + grace),
             ends=None if horizon is None else instant(clock.end_of(horizon)),
             restarts=restarts,
+            starts=instant(clock.start_of(1)),
         )
 
     def _all_halted(self, transaction: Transaction, stream: StreamRecord) -> bool:
@@ -94,6 +104,25 @@ class StorePublished:
             with self._lock:
                 self._halted[stream.name] = stream.released, halted
         return halted
+
+    def user_bounds(self, name: str) -> UserBounds | None:
+        """How much of each user a stream counts; None: everything.
+
+        A launched stream has the bounds of its launch, whatever its file says now.
+        """
+        privacy = self._privacy(name)
+        if privacy.max_per_step is None or privacy.max_steps is None:
+            return None
+        within = None if privacy.window is None else str(privacy.window)
+        return UserBounds(events=privacy.max_per_step, steps=privacy.max_steps, within=within)
+
+    def _privacy(self, name: str) -> PrivacySection:
+        one = self._shown[name]
+        with one.store.reading() as transaction:
+            stream = transaction.stream(name)
+        if stream is None:
+            return one.plan.privacy
+        return PrivacySection.model_validate(json.loads(stream.plan)["privacy"])
 
     def series(self, name: str) -> tuple[SeriesView, ...]:
         """The series of a stream, in the order of its rows."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -56,6 +56,7 @@ def unknown_stream() -> Refused:
     return Refused(
         404,
         "There is no such stream, or you may not read it.",
+        why="both get this answer, so that it tells nobody which streams exist",
         tip="GET /v1/streams lists the streams that you may see; send a token as "
         "'Authorization: Bearer ...'",
     )
@@ -73,8 +74,16 @@ def busy() -> Refused:
 
 
 WORDS = {
-    404: ("There is no such address.", "GET /openapi.json lists all"),
-    405: ("This address does not take this method.", "GET /openapi.json lists all"),
+    404: (
+        "There is no such address.",
+        "this service has only those of /openapi.json, and its pages",
+        "GET /openapi.json lists all",
+    ),
+    405: (
+        "This address does not take this method.",
+        "it takes those that the header Allow has",
+        "GET /openapi.json lists all",
+    ),
 }
 
 
@@ -120,25 +129,56 @@ async def _refused(request: Request, refusal: Exception) -> JSONResponse:
     if isinstance(refusal, Refused):
         return refusal_of(refusal)
     status = refusal.status_code if isinstance(refusal, HTTPException) else 500
-    what, tip = WORDS.get(status, ("This request was refused.", ""))
+    what, why, tip = WORDS.get(status, ("This request was refused.", "", ""))
     methods = (getattr(refusal, "headers", None) or {}).get("Allow")
-    return problem(status, what, tip=tip, headers={"Allow": methods} if methods else None)
+    return problem(status, what, why, tip, {"Allow": methods} if methods else None)
 
 
 def bad_parameters(refusal: RequestValidationError) -> Refused:
-    """The refusal of parameters that are not as declared."""
-    return Refused(422, f"{_places(refusal)} cannot be used as given.", tip="/openapi.json")
+    """The refusal of parameters that are missing or not as declared: by their declared names and
+    bounds, and never by what was sent."""
+    declared = [error for error in refusal.errors() if _declared(error)]
+    missing = [error for error in declared if error["type"] == "missing"]
+    wrong = [error for error in declared if error["type"] != "missing"]
+    what = [f"{_names(missing)} missing."] if missing else []
+    if wrong or not declared:
+        what.append(f"{_names(wrong, verb=False)} cannot be used as given.")
+    reasons = ["this address needs what is missing"] if missing else []
+    reasons += [f"'{error['loc'][1]}' must be {must}" for error in wrong if (must := _must(error))]
+    why, tip = "; ".join(dict.fromkeys(reasons)), "/openapi.json describes the parameters"
+    return Refused(422, " ".join(what), why=why, tip=tip)
 
 
-def _places(refusal: RequestValidationError) -> str:
-    """The parameters that were wrong, by their declared names and never by what was sent."""
-    names = sorted({f"'{error['loc'][1]}'" for error in refusal.errors() if _declared(error)})
-    return f"The parameter {', '.join(names)}" if names else "The request"
+def _names(errors: Sequence[Mapping[str, Any]], *, verb: bool = True) -> str:
+    """Some parameters as the subject of a sentence."""
+    if not errors:
+        return "The request"
+    kind = "header" if {error["loc"][0] for error in errors} == {"header"} else "parameter"
+    names = sorted({f"'{error['loc'][1]}'" for error in errors})
+    many, is_are = ("s", "are") if len(names) > 1 else ("", "is")
+    return f"The {kind}{many} {' and '.join(names)}{f' {is_are}' if verb else ''}"
 
 
-def _declared(error: Mapping[str, object]) -> bool:
+MUST = {
+    "int_parsing": "a whole number",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "string_too_short": "at least {min_length} characters long",
+    "string_too_long": "at most {max_length} characters long",
+    "enum": "{expected}",
+}
+
+
+def _must(error: Mapping[str, Any]) -> str:
+    """What a parameter must be; the context of these errors has declared bounds alone."""
+    if error["type"].startswith("datetime_"):
+        return "a time such as 2026-01-01T00:00:00Z"
+    return MUST.get(error["type"], "").format_map(error.get("ctx", {}))
+
+
+def _declared(error: Mapping[str, Any]) -> bool:
     place = error["loc"]
-    return isinstance(place, tuple) and len(place) == 2 and place[0] in ("path", "query", "header")
+    return len(place) == 2 and place[0] in ("path", "query", "header")
 
 
 def add_handlers(app: FastAPI, failed: Callable[[Exception], None]) -> None:

@@ -47,6 +47,16 @@ class StreamView:
     next_release: datetime | None  # when the next one is due
     ends: datetime | None  # the end of the last step, if there is a last one
     restarts: int
+    starts: datetime  # the beginning of the first step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserBounds:
+    """How much of each user counts."""
+
+    events: int  # in a step
+    steps: int
+    within: str | None  # this time; None: over the stream's life
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +119,9 @@ class Published(Protocol):
 
     def stream(self, name: str) -> StreamView:
         """How a stream of this service is doing."""
+
+    def user_bounds(self, name: str) -> UserBounds | None:
+        """How much of each user a stream counts; None: everything."""
 
     def series(self, name: str) -> tuple[SeriesView, ...]:
         """The series of a stream, in the order of its rows."""

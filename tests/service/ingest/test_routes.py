@@ -20,13 +20,14 @@ from ameles.connectors.http_source import Outcome
 from ameles.core.token import new_token, token_digest
 from ameles.plan.plan import read_plan_text
 from ameles.service.ingest import door
-from ameles.service.ingest.answers import OpenStep, answer_to
+from ameles.service.ingest.answers import Closed, OpenStep, answer_to
 from ameles.service.ingest.door import SealedDoor
 from ameles.service.ingest.first_lines import MOST
 from ameles.service.ingest.unfinished import UnfinishedBodies
 from ameles.service.log import Log
 from ameles.service.rate_limit import RateLimit
 from ameles.service.service import Service
+from ameles.service.stream_failure import StreamFailure
 from ameles.store import Store, open_store
 from ameles.store.tokens import Scope
 from tests.service.asgi import Answer, Client
@@ -155,6 +156,7 @@ def test_a_batch_counts_and_every_answer_tells_the_open_step(posts: Posts, strea
         assert answer.json == asked.json | {"outcome": "counted"}
     closed = posts.post(stream, "first", step=2)
     assert (closed.status, closed.json["step"]) == (409, 1)
+    assert closed.json["outcome"] == "unknown", "nobody looks whether it was counted in its step"
 
 
 @pytest.mark.parametrize("stream", ["plain", "sealed"])
@@ -305,7 +307,7 @@ def test_a_stream_that_takes_no_events_says_so(
 @pytest.mark.parametrize("outcome", Outcome)
 def test_every_answer_says_whether_it_is_certain(outcome: Outcome) -> None:
     answer = answer_to(outcome, OpenStep(step=1, closes=None))
-    told = {Outcome.COUNTED: "counted", Outcome.UNKNOWN: "unknown"}.get(outcome, "not counted")
+    told = {Outcome.COUNTED: "counted", Outcome.FULL: "not counted"}.get(outcome, "unknown")
     assert json.loads(answer.content)["outcome"] == told
     again = outcome in (Outcome.FULL, Outcome.UNKNOWN)
     assert answer.headers.get("Retry-After") == ("1" if again else None)
@@ -330,6 +332,59 @@ def test_a_stream_that_has_ended_says_so_for_ever(
     for step in ("1", "+1"):  # the second does not take the short way
         answer = posts.post("plain", "late", step=step)
         assert (answer.status, answer.json["step"]) == (410, None)
+        assert answer.json["outcome"] == "unknown", "it may have counted before the end"
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_stream_that_was_never_launched_has_not_ended(
+    posts: Posts, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    """Also when the last step of its plan is over."""
+    followed = posts.service.following.streams["plain"]
+    monkeypatch.setattr(followed, "open_step", lambda: OpenStep(step=None, closes=None))
+    monkeypatch.setattr(followed, "door", None)
+    monkeypatch.setattr(followed, "_launched", False)
+    again = None if refused else datetime.now(UTC)
+    monkeypatch.setattr(followed, "failure", StreamFailure("No.", "", "", again))
+    why = Closed.NEVER_LAUNCHED if refused else Closed.NOT_LAUNCHED
+    asked = posts.client.get("/v1/streams/plain/events", posts.tokens["plain", "ingest"])
+    assert (asked.status, asked.json["why"]) == (503, why.value[0])
+    for step in ("1", "+1"):  # the second does not take the short way
+        answer = posts.post("plain", "early", step=step)
+        assert (answer.status, answer.json["why"]) == (503, why.value[0])
+        assert (answer.json["outcome"], answer.headers["retry-after"]) == ("not counted", "1")
+
+
+def test_missing_headers_are_named_with_what_to_send(posts: Posts) -> None:
+    def refused(**headers: str) -> dict[str, str]:
+        answer = posts.client.get(
+            "/v1/streams/plain/events",
+            posts.tokens["plain", "ingest"],
+            method="POST",
+            headers={"Content-Type": "application/json"} | headers,
+            body=b"[]",
+        )
+        assert answer.status == 422
+        assert "GET" in answer.json["tip"]
+        told: dict[str, str] = answer.json
+        return told
+
+    both = refused()
+    assert both["what"] == "The headers 'Ameles-Batch' and 'Ameles-Step' are missing."
+    assert both["why"]
+    one = refused(**{"Ameles-Batch": "a"})
+    assert one["what"] == "The header 'Ameles-Step' is missing."
+    wrong = refused(**{"Ameles-Batch": "x" * 129, "Ameles-Step": "0"})
+    assert wrong["what"] == (
+        "The headers 'Ameles-Batch' and 'Ameles-Step' cannot be used as given."
+    )
+    assert "'Ameles-Batch' must be at most 128 characters long" in wrong["why"]
+    assert "'Ameles-Step' must be at least 1" in wrong["why"]
+    mixed = refused(**{"Ameles-Step": CANARY})
+    assert mixed["what"] == (
+        "The header 'Ameles-Batch' is missing. The header 'Ameles-Step' cannot be used as given."
+    )
+    assert "'Ameles-Step' must be a whole number" in mixed["why"]
 
 
 def test_a_token_uses_few_different_first_lines(posts: Posts) -> None:

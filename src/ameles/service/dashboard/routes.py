@@ -59,7 +59,12 @@ def static(request: Request, version: str, path: str) -> Response:
     """A file that a page loads."""
     file = _FILES.loaded.get(path)
     if file is None or version != _FILES.version:
-        raise Refused(404, "There is no such address.", tip="reload the page")
+        raise Refused(
+            404,
+            "There is no such address.",
+            why="the files of the page are others now",
+            tip="reload the page",
+        )
     return _answer(request, file, FOREVER, {})
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import Enum
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import orjson
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from ameles.connectors.http_source import Outcome
 from ameles.service.refusals import Problem, Refused
 
 
 class OpenStep(BaseModel):
-    """The step that batches must name now, and when it closes; null if the stream has ended."""
+    """The step that batches must name now, and when it closes; null if the last one is over."""
 
     step: int | None
     closes: datetime | None
@@ -31,9 +32,11 @@ class Untold(Problem, OpenStep):
 
 
 class NotTaken(Untold):
-    """Why a batch does not count, whether that is certain, and which step is open."""
+    """Why this attempt counted nothing, whether that is certain, and which step is open."""
 
-    outcome: Literal["not counted", "unknown"]
+    outcome: Literal["not counted", "unknown"] = Field(
+        description="Unknown, too, if an earlier attempt may have counted the same batch."
+    )
 
 
 class Answer(NamedTuple):
@@ -44,12 +47,24 @@ class Answer(NamedTuple):
     headers: dict[str, str]
 
 
+class Closed(Enum):
+    """Why nobody can post to a stream now: a reason, and what to do."""
+
+    OTHER_SOURCE = 'its plan has another source than "http"', "its events come from that source"
+    NOT_LAUNCHED = "it is not launched yet", "try again later"
+    NEVER_LAUNCHED = (
+        "it was never launched, because its plan or its budget was refused",
+        "whoever runs the service finds the reason in its log",
+    )
+    NOT_RUNNING = "it does not run now", "try again later"
+
+
 SAID: dict[Outcome, tuple[int, str, str, str]] = {
     Outcome.CLOSED: (
         409,
         "The batch names a step that is not open.",
-        "it was not counted now; an earlier attempt without an answer may have been",
-        "if there was no such attempt, send it again with the step that is open",
+        "it was not counted now; an earlier attempt may have been",
+        "if there was none, send it again with the step that is open",
     ),
     Outcome.FULL: (
         429,
@@ -57,7 +72,12 @@ SAID: dict[Outcome, tuple[int, str, str, str]] = {
         "what a step keeps is bounded",
         "send the same batch again later; larger batches need less room",
     ),
-    Outcome.ENDED: (410, "The stream has ended.", "its last step is released", "stop sending"),
+    Outcome.ENDED: (
+        410,
+        "The stream takes no more events.",
+        "its last step has ended",
+        "stop sending",
+    ),
     Outcome.UNKNOWN: (
         503,
         "Nobody knows whether the batch counts.",
@@ -65,6 +85,8 @@ SAID: dict[Outcome, tuple[int, str, str, str]] = {
         "send the same batch again, with the same id and step",
     ),
 }
+# The step of the batch may be over: nobody looks up whether it was counted there.
+UNKNOWN = frozenset({Outcome.CLOSED, Outcome.ENDED, Outcome.UNKNOWN})
 HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 NOT_COUNTED = {"outcome": "not counted"}  # of every refusal: a batch is handed over last
 AGAIN = {**HEADERS, "Retry-After": "1"}
@@ -81,7 +103,7 @@ def answer_to(outcome: Outcome, now: OpenStep) -> Answer:
         tip=tip,
         step=now.step,
         closes=now.closes,
-        outcome="unknown" if outcome is Outcome.UNKNOWN else "not counted",
+        outcome="unknown" if outcome in UNKNOWN else "not counted",
     )
     headers = AGAIN if status in (429, 503) else HEADERS
     return Answer(status, said.model_dump_json().encode(), headers)

@@ -239,7 +239,9 @@ async def _in_time(waiting: _Waiting) -> Batch | None:
 
 def too_slow() -> Refused:
     """The refusal of a body that did not come in time."""
-    return Refused(408, "The body came too slowly.", tip="a smaller batch")
+    return Refused(
+        408, "The body came too slowly.", why="others wait for it", tip="a smaller batch"
+    )
 
 
 def releasing() -> Refused:

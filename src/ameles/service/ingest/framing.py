@@ -37,6 +37,7 @@ LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/x-j
 CSV = frozenset({"text/csv"})
 KINDS = ARRAY | LINES | CSV
 TYPES = "application/json, application/x-ndjson or text/csv"
+NOT_GUESSED = "how a body is written is not guessed from its bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ def framed(body: bytes, content_type: str, encoding: str, source: HttpSource) ->
     kind = kind.strip().lower()
     charset = _CHARSET.search(parameters)
     if charset is not None and charset[1].lower() not in ("utf-8", "utf8"):
-        raise _type("Events are posted in UTF-8.")
+        raise _type("Events are posted in UTF-8.", "other text would be read wrongly")
     if kind not in KINDS:
-        raise _type("The type of this body is not one that Ameles reads.")
+        raise _type("The type of this body is not one that Ameles reads.", NOT_GUESSED)
     plain = unpacked(body, encoding).removeprefix(BOM_UTF8)
     if kind in ARRAY:
         return events_in_json(plain)
@@ -70,7 +71,7 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     if name in ("", "identity"):
         return body
     if name != "gzip":
-        raise _type("The compression of this body is not one that Ameles reads.")
+        raise _type("The compression of this body is not one that Ameles reads.", NOT_GUESSED)
     try:
         return b"".join(_members(body))
     except zlib.error:
@@ -190,8 +191,10 @@ def _too_many() -> Refused:
     )
 
 
-def _type(what: str) -> Refused:
-    return Refused(415, what, tip=f"Content-Type: {TYPES}; Content-Encoding: gzip, or none")
+def _type(what: str, why: str) -> Refused:
+    return Refused(
+        415, what, why=why, tip=f"Content-Type: {TYPES}; Content-Encoding: gzip, or none"
+    )
 
 
 def _broken(what: str, why: str = "the body counts as a whole, or not at all") -> Refused:

@@ -11,7 +11,7 @@ from typing import Protocol
 from starlette.types import Receive
 
 from ameles.connectors.http_source import Batch, Outcome
-from ameles.service.ingest.answers import NOT_COUNTED, Answer, OpenStep, answer_to
+from ameles.service.ingest.answers import NOT_COUNTED, Answer, Closed, OpenStep, answer_to
 from ameles.service.ingest.door import Door
 from ameles.service.ingest.framing import MOST_BYTES, framed, too_large
 from ameles.service.ingest.unfinished import UnfinishedBodies
@@ -35,6 +35,9 @@ class Doors(Protocol):
 
     def open_step(self, stream: str) -> OpenStep:
         """The step of a stream that is open now."""
+
+    def closed(self, stream: str) -> Closed:
+        """Why no events can be posted to a stream that has no door."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,19 +109,25 @@ def right_to_post(gate: Gate, authorization: str | None, address: str, stream: s
 
 
 def over(doors: Doors, stream: str) -> bool:
-    """Whether a stream that does not run has ended; one that runs says so itself."""
-    return doors.door(stream) is None and doors.open_step(stream).step is None
+    """Whether the last step of a stream that does not run is over; one that runs says so itself.
+
+    One that was not launched has no steps yet, whatever its plan says.
+    """
+    if doors.door(stream) is not None or doors.open_step(stream).step is not None:
+        return False
+    return doors.closed(stream) not in (Closed.NOT_LAUNCHED, Closed.NEVER_LAUNCHED)
 
 
 def open_door(doors: Doors, stream: str) -> Door:
     """The way into a stream; refused if there is none now."""
     door = doors.door(stream)
     if door is None:
+        why, tip = doors.closed(stream).value
         raise Refused(
             503,
             "This stream takes no events now.",
-            why='it is not running, or its plan has another source than "http"',
-            tip="try again later",
+            why=why,
+            tip=tip,
             headers={"Retry-After": "1"},
         )
     return door

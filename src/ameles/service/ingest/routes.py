@@ -40,7 +40,9 @@ class TellingRoute(APIRoute):
                 _check_form(request, name)
                 return await handle(request)
             except RequestValidationError as wrong:
-                refusal = _of_parameters(request, name, bad_parameters(wrong))
+                refusal = bad_parameters(wrong)
+                refusal.tip = HOW_TO_POST
+                refusal = _of_parameters(request, name, refusal)
             except Refused as problem:
                 refusal = problem
             raise with_open_step(refusal, name, _doors(request), posted=request.method == "POST")
@@ -48,6 +50,10 @@ class TellingRoute(APIRoute):
         return telling
 
 
+HOW_TO_POST = (
+    "'Ameles-Batch': an id of your choice, new for each batch, of at most "
+    f"{LONGEST_ID} characters; 'Ameles-Step': the open step, as a GET of this address tells it"
+)
 SINGLE = ("Ameles-Batch", "Ameles-Step", "Content-Type", "Content-Encoding")
 router = APIRouter(tags=["ingest"], route_class=TellingRoute)
 
@@ -158,7 +164,12 @@ def _check_form(request: Request, name: str) -> None:
         only_declared(request)
         twice = [header for header in SINGLE if len(request.headers.getlist(header)) > 1]
         if twice:
-            raise Refused(422, f"The header '{twice[0]}' comes more than once.", tip="send it once")
+            raise Refused(
+                422,
+                f"The header '{twice[0]}' comes more than once.",
+                why="only one of its values would be used",
+                tip="send it once",
+            )
     except Refused as wrong:
         raise _of_parameters(request, name, wrong) from None
 

@@ -26,7 +26,12 @@ def place_of(cursor: str, identity: str | None, sent_as: str = "parameter 'curso
     """The place that a cursor names, if it is of this stream; ``sent_as`` is how it came."""
     read = _CURSOR.fullmatch(cursor)
     if read is None or int(read[2]) < 1:
-        raise Refused(422, f"The {sent_as} cannot be used as given.", tip="leave it out")
+        raise Refused(
+            422,
+            f"The {sent_as} cannot be used as given.",
+            why="it is not one that this service gives",
+            tip="leave it out",
+        )
     if identity is None or read[1] != identity[:8]:
         raise Refused(
             409,

@@ -126,7 +126,7 @@ def _pyarrow() -> Any:
             406,
             "This service cannot write Arrow and Parquet.",
             why="pyarrow is not installed beside it",
-            tip="format=csv; or pip install 'ameles[dataframes]' where the service runs",
+            tip="format=csv; or pip install '.[dataframes]' in the clone where the service runs",
         ) from None
 
 
@@ -173,6 +173,7 @@ def negotiated(accept: str) -> Format:
     raise Refused(
         406,
         "Releases cannot be written in the format that the request accepts.",
+        why="'Accept' has none of the formats",
         tip=f"Accept: one of {', '.join(_ACCEPTED)}; or format=json",
     )
 

@@ -24,7 +24,12 @@ def ledger(stream: Described, source: Source) -> Any:
     """What a stream has cost, and what its population has left."""
     found = source.ledger(stream.name)
     if found is None:
-        raise Refused(404, "The stream was not launched yet.", tip="try again when it runs")
+        raise Refused(
+            404,
+            "The stream was not launched yet.",
+            why="a stream is paid for at its launch",
+            tip="try again when it runs",
+        )
     return found
 
 
@@ -39,7 +44,12 @@ def explain(
     """Where the numbers of one release and step come from."""
     check_names(source, stream, release, key)
     if step > stream.released:
-        raise Refused(404, "This step was not released yet.", tip="a step up to 'released'")
+        raise Refused(
+            404,
+            "This step was not released yet.",
+            why=f"{stream.released} steps are released",
+            tip="a step up to 'released'",
+        )
     wanted = Wanted(release=release, key=key, first=step, last=step)
     rows = source.page(stream.name, wanted, Place(step), SHOWN).rows
     texts = source.description(stream.name, f"release/{release}")

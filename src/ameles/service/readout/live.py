@@ -72,7 +72,12 @@ async def live(
 ) -> Response:
     """Releases as they are published; without a cursor, from the next one on."""
     if form not in (Format.JSON, Format.SERIES):
-        raise Refused(422, "The parameter 'format' cannot be used as given.", tip="json or series")
+        raise Refused(
+            422,
+            "The parameter 'format' cannot be used as given.",
+            why="live releases are sent as JSON",
+            tip="json or series",
+        )
     await run_in_threadpool(check_names, source, stream, release, key)
     if last_event_id:
         start = place_of(last_event_id, stream.identity, "header 'Last-Event-ID'")

@@ -78,6 +78,7 @@ class StreamSummary(BaseModel):
     horizon: int | None = Field(description="The last step that there will be.")
     last_release: datetime | None = Field(description="The end of the last released step.")
     next_release: datetime | None = Field(description="When the next step is due.")
+    starts: datetime = Field(description="The beginning of its first step.")
     ends: datetime | None = Field(description="The end of its last step; null: it has none.")
     restarts: int = Field(description="How often it began anew after its state was lost.")
 
@@ -107,6 +108,14 @@ class ReleaseSummary(BaseModel):
     )
 
 
+class UserBoundsModel(BaseModel):
+    """How much of each user counts."""
+
+    events: int = Field(description="At most so many of one user in a step.")
+    steps: int = Field(description="In at most so many steps.")
+    within: str | None = Field(description="Within this time; null: over the stream's life.")
+
+
 class StreamModel(StreamSummary):
     """A stream, its plan in words, its guarantee, and its releases."""
 
@@ -114,6 +123,7 @@ class StreamModel(StreamSummary):
     guarantee: str | None
     population: str | None
     unit: str | None
+    user_bounds: UserBoundsModel | None = Field(description="Null: all events count.")
     every: str | None
     zone: str | None
     loss: dict[str, str] | None

@@ -130,7 +130,10 @@ def draws(
         or season not in about["seasons"]
     ):
         raise Refused(
-            422, "The sliders have no such position.", tip="GET /v1/preview lists the sliders"
+            422,
+            "The sliders have no such position.",
+            why="'at' has a place of each slider, counted from 0",
+            tip="GET /v1/preview lists the sliders",
         )
     return shown.at(places, season, size)
 
@@ -138,5 +141,10 @@ def draws(
 def _shown(request: Request) -> Previews:
     shown = previews(request)
     if shown is None:
-        raise Refused(404, "No plan is previewed here.", tip="ameles preview PLAN")
+        raise Refused(
+            404,
+            "No plan is previewed here.",
+            why="ameles serve shows streams, and another command shows a plan before its launch",
+            tip="ameles preview PLAN",
+        )
     return shown

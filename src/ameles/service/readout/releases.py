@@ -93,13 +93,22 @@ def check_names(
     told = source.description(stream.name, "plan") or {}  # a release may wait for its first key
     planned = [one["name"] for one in told.get("releases", [])]
     names = list(dict.fromkeys([*(line.release for line in lines), *planned]))
+    others = "the stream publishes others" if lines else "the stream publishes nothing yet"
     if release is not None and release not in names:
-        raise Refused(404, "There is no such release.", tip=f"one of {', '.join(names)}"[:500])
+        raise Refused(
+            404,
+            "There is no such release.",
+            why=others,
+            tip=f"one of {', '.join(names)}"[:500] if names else "try again when it runs",
+        )
     if key is not None and all(
         line.key != key for line in lines if release in (None, line.release)
     ):
         raise Refused(
-            404, "There is no such key.", tip=f"GET /v1/streams/{stream.name} lists the keys"
+            404,
+            "There is no such key.",
+            why=others,
+            tip=f"GET /v1/streams/{stream.name} lists the keys",
         )
 
 

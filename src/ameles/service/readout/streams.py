@@ -31,6 +31,7 @@ def stream(stream: Described, source: Source) -> Any:
         **summary(stream),
         "words": about.get("words", []),
         **{name: about.get(name) for name in _TOLD},
+        "user_bounds": source.user_bounds(stream.name),
         "releases": _releases(lines, about.get("releases", [])),
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from ameles.engine.running.attacker import attacker
 from ameles.service.log import Log
@@ -114,6 +114,40 @@ def test_who_runs_a_stream_sees_how_it_is_run(visit: Visit, served: Served) -> N
             failures.clear()
 
 
+def test_words_fit_a_stream_that_is_over_and_a_budget_that_was_renewed(visit: Visit) -> None:
+    def change(route: Route) -> None:
+        told = route.fetch().json()
+        if "cap" in told:
+            told["cap"] = {"epsilon": "9"}
+            told["renewed"] = {"epsilon": "4"}
+            told["renewals"] = renewals
+            told["used_up"] = None
+        else:
+            told["state"] = "ended"
+        route.fulfill(json=told)
+
+    renewals = [{"at": "2026-01-01T00:00:00Z", "why": "a new year", "added": {"epsilon": "4"}}]
+    with visit() as visitor:
+        visitor.page.route("**/v1/streams/open/ledger", change)
+        page = visitor.open(STREAM)
+        expect(page.locator("#budget")).to_contain_text("once, by ε 4")
+        expect(page.locator("#budget")).to_contain_text("not in sight, at this rate")
+        visitor.page.route("**/v1/streams/open", change)
+        renewals.append(renewals[0])
+        page = visitor.open(STREAM)
+        expect(page.locator("#budget")).to_contain_text("2 times, by ε 4 in all")
+        expect(page.locator("#budget")).to_contain_text("not by this stream: it is over")
+
+
+def test_a_table_that_is_too_wide_shows_that_it_scrolls(visit: Visit) -> None:
+    with visit(viewport=PHONE) as visitor:
+        page = visitor.open(STREAM)
+        table = page.locator("#plan .scroll")
+        assert table.evaluate("(one) => one.scrollWidth > one.clientWidth")
+        shadows = "(one) => getComputedStyle(one).backgroundAttachment"
+        assert table.evaluate(shadows) == "local, local, scroll, scroll"
+
+
 def test_panels_fit_a_phone_and_everybody(visit: Visit) -> None:
     with visit(viewport=PHONE) as visitor:
         page = visitor.open(STREAM)
@@ -155,6 +189,7 @@ def test_a_plan_is_tried_before_its_launch(browser: Browser, tmp_path: Path) -> 
         half = less["releases"][0]["half_widths"][2]
         expect(page.locator("[data-release=visits] .expected")).to_contain_text(f"± {half:.0f}")
         assert page.url.endswith("/preview?at=2.3&season=made-up&size=2")
+        expect(page.get_by_role("contentinfo")).to_contain_text("Nothing here was published")
         page.reload()
         expect(page.locator("#plan-text")).to_have_text(less["text"])
         visitor.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)

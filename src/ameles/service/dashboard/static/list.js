@@ -20,7 +20,8 @@ export function showList(api, host) {
   const place = h("div", { class: "cards" }, loading("streams"));
   fill(host,
     h("h1", {}, "Live statistics"),
-    h("p", { class: "lead" }, "Numbers about people, published as they come in, with noise that protects each of them."),
+    h("p", { class: "lead" }, "Numbers about people, published as they come in, with noise that protects each of them. "
+      + "± is the 95% interval of that noise."),
     place);
   const look = async () => {
     let wait = EVERY;

@@ -5,6 +5,7 @@ import { streamPath } from "./api.js";
 import { fill, h, newId } from "./dom.js";
 import { lossWords, partOf } from "./losses.js";
 import { panelTable } from "./panel_table.js";
+import { isOver } from "./states.js";
 import { number } from "./words.js";
 
 const AGAIN = 15000; // milliseconds between two looks at how a stream is run
@@ -40,12 +41,12 @@ export async function budgetPanel({ stream, api, clock }) {
     h("div", { class: "track wide", role: "img", "aria-label": `${number(part * 100)}% of the budget is spent` }, bar),
     facts([
       ["Spending", told.rate],
-      ["Used up", usedUp(told, part, clock)],
+      ["Used up", usedUp(told, part, stream, clock)],
       [Date.parse(stream.ends) < Date.now() ? "The stream ended" : "The stream ends",
         stream.ends ? clock.moment(Date.parse(stream.ends)) : "never: it runs on at the same price"],
       own && ["Its own budget", `${own.name}: ${lossWords(own.spent)} spent`
         + (own.cap ? ` of ${lossWords(own.cap)}` : ", no cap of its own")],
-      told.renewals.length ? ["Renewed", `${number(told.renewals.length)} times, by ${lossWords(told.renewed)} in all`] : null,
+      told.renewals.length ? ["Renewed", renewed(told)] : null,
     ]),
     h("p", { class: "muted" }, "A stream is paid for once, at its launch. Its steps cost nothing more. "
       + "What was spent is never given back, and never forgotten."),
@@ -55,9 +56,15 @@ export async function budgetPanel({ stream, api, clock }) {
           clock.moment(Date.parse(entry.at)), entry.why]), { id: "ledger" })));
 }
 
-function usedUp(told, part, clock) {
+function renewed({ renewals, renewed: added }) {
+  if (renewals.length === 1) return `once, by ${lossWords(added)}`;
+  return `${number(renewals.length)} times, by ${lossWords(added)} in all`;
+}
+
+function usedUp(told, part, stream, clock) {
   if (part === 1) return "now: nothing more can be started about these people";
-  return told.used_up ? `${clock.moment(Date.parse(told.used_up))}, at this rate` : "not in sight, at this rate";
+  if (told.used_up) return `${clock.moment(Date.parse(told.used_up))}, at this rate`;
+  return isOver(stream) ? "not by this stream: it is over" : "not in sight, at this rate";
 }
 
 /** How the service runs the stream, for holders of an admin token; looks again by itself. */

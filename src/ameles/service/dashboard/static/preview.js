@@ -15,6 +15,7 @@ const MADE_UP = "made-up";
 export async function showPreview(api, host) {
   fill(host, loading("the preview"));
   document.title = "Preview · Ameles";
+  document.querySelector(".bottom p").textContent = "Nothing here was published: the noise was drawn to show what the plan would do.";
   try {
     const [about] = await Promise.all([api.json("/v1/preview"), scripts()]);
     new Preview(api, host, about);

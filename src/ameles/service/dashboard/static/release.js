@@ -15,7 +15,7 @@ import { embedButton } from "./share.js";
 import { loading, notice, refusalNotice, retryAfter } from "./states.js";
 import { Strip } from "./strip.js";
 import { ReleaseTable } from "./table.js";
-import { noteWords } from "./words.js";
+import { boundsWords, noteWords } from "./words.js";
 import { addressOf } from "./address.js";
 
 const FIGURES = { lines: Lines, bars: Bars, ranks: Ranks, strip: Strip };
@@ -56,6 +56,7 @@ export class ReleaseSection {
           h("p", { class: "muted" }, describe(release))),
         page.embedded ? null : this.views),
       this.readout,
+      boundsWords(page.stream.user_bounds) && h("p", { class: "bounds muted" }, boundsWords(page.stream.user_bounds)),
       this.body,
       this.scrubber.element,
       (this.foot = h("div", { class: "foot" }, this.legend)));
@@ -171,6 +172,12 @@ export class ReleaseSection {
     this.showNumbers(step);
   }
 
+  /** When the time begins that the numbers of a step are about. */
+  since(step) {
+    const { series, stream } = this.page;
+    return this.release.over === "total" ? Date.parse(stream.starts) : series.start(step);
+  }
+
   showNumbers(step) {
     const { series, clock } = this.page;
     const shown = this.scene.shown(step);
@@ -180,6 +187,6 @@ export class ReleaseSection {
     fill(this.readout,
       alone ? lastValue(alone, this.kind) : null,
       alone && noteWords(alone.label) ? h("span", { class: "noted" }, noteWords(alone.label)) : null,
-      h("span", { class: "when" }, clock.step(series.start(shown), series.end(shown))));
+      h("span", { class: "when" }, clock.step(this.since(shown), series.end(shown))));
   }
 }

@@ -156,6 +156,14 @@ export function spanWords(text, { counted = false } = {}) {
   return read[1] === "1" && !counted ? unit : counting(+read[1], unit);
 }
 
+/** How much of each user counts, in words. */
+export function boundsWords(bounds) {
+  if (!bounds) return null;
+  const { events, steps, within } = bounds;
+  const time = within ? ` within ${spanWords(within, { counted: true })}` : "";
+  return `Of each user, at most ${counting(events, "event")} a step counts, in at most ${counting(steps, "step")}${time}.`;
+}
+
 /** So many of something: "1 step", "2 steps". */
 export function counting(count, thing) {
   return `${number(count)} ${thing}${count === 1 ? "" : "s"}`;
