@@ -303,6 +303,22 @@ def test_a_part_is_paid_for_by_the_most_expensive_parts() -> None:
         _ = parts["west"]
 
 
+def test_the_account_of_a_part_pays_for_no_other_table() -> None:
+    people = ledger()
+    whole = table(account=people)
+    parts = whole.partition(region=["north", "south"])
+    within = parts["south"].partition(age=[34])
+    for part in (*parts.values(), *within.values()):
+        with pytest.raises(BadInput, match="pays for that part alone") as refused:
+            table(account=part.account)
+        assert "join first and partition then" in refused.value.tip
+    with pytest.raises(BadInput, match="of the same population and budget") as refused:
+        parts["north"].join(whole, on="region", at_most=(1, 1))
+    assert refused.value.tip == "join first, and partition then"
+    assert people.spent == Pure(0)
+    assert table(account=whole.account).account is whole.account  # of a whole table it may
+
+
 def test_a_part_says_what_other_parts_have_paid() -> None:
     parts = table(account=ledger()).partition(region=["north", "south"])
     first = parts["north"].noisy_count(epsilon="0.3")

@@ -15,6 +15,7 @@ import polars
 import psycopg
 import pytest
 
+from ameles.connectors.format import Format
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
 from ameles.core.guarantee import EVENT, USER
 from ameles.query import Query, Table
@@ -283,3 +284,21 @@ def test_a_file_without_a_column_is_refused_before_it_costs(tmp_path: Path) -> N
         Table.from_file(
             tmp_path / "visits.csv", columns={"age": "integer"}, account=truthful(), unit="row"
         )
+
+
+def test_no_row_may_decide_the_byte_order_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes('{"n": 1}\n'.encode("utf-16"))
+
+    def table(encoding: Any) -> Table:
+        form = Format(encoding=encoding)
+        return Table.from_file(
+            tmp_path / "a.jsonl",
+            columns={"n": "integer"},
+            form=form,
+            account=truthful(),
+            unit="row",
+        )
+
+    with pytest.raises(BadInput, match="whose first line is an event"):
+        table("utf-16")
+    assert table("utf-16-le").noisy_count(epsilon=1).value == 1

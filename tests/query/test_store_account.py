@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ameles.core.exceptions import BudgetExceeded, StoreRefused
+from ameles.core.exceptions import BadInput, BudgetExceeded, StoreRefused
 from ameles.core.guarantee import EVENT
 from ameles.core.loss import Pure
 from ameles.noise import Zero
@@ -84,6 +84,8 @@ def test_parts_pay_for_the_most_expensive_one(place: Place) -> None:
         counts = [parts[name].noisy_count(epsilon="0.2").value for name in parts]
         assert counts == [3, 3]
         assert account.left == Pure("0.8")
+        with pytest.raises(BadInput, match="pays for that part alone"):
+            table(account=parts["north"].account)
         parts["north"].noisy_count(epsilon="0.1")
         assert account.left == Pure("0.7")
 

@@ -86,6 +86,11 @@ class Account(ABC):
     def left(self) -> Loss | None:
         """What may still be spent; None if only budgets above it limit that."""
 
+    @property
+    @abstractmethod
+    def of_part(self) -> bool:
+        """Whether it pays for a part of a partition, and so for the rows of that part alone."""
+
     @abstractmethod
     def price(self, recipe: AnyMechanism) -> Loss:
         """What a recipe would cost here.  Nothing is bought."""
@@ -130,11 +135,10 @@ def charged(budget: Budget, price: Loss) -> Loss:
 class LedgerAccount(Account):
     """A budget in memory: its answers are kept as long as it is."""
 
-    def __init__(
-        self, budget: Budget, answers: dict[tuple[str, str], Answer] | None = None
-    ) -> None:
+    def __init__(self, budget: Budget, *, of_part: bool = False) -> None:
         self._budget = budget
-        self._answers: dict[tuple[str, str], Answer] = {} if answers is None else answers
+        self._of_part = of_part
+        self._answers: dict[tuple[str, str], Answer] = {}
 
     @property
     def population(self) -> str:
@@ -151,6 +155,10 @@ class LedgerAccount(Account):
     @property
     def left(self) -> Loss | None:
         return self._budget.left
+
+    @property
+    def of_part(self) -> bool:
+        return self._of_part
 
     def price(self, recipe: AnyMechanism) -> Loss:
         return self._budget.ledger.prices({"question": recipe})["question"]
@@ -179,4 +187,4 @@ class LedgerAccount(Account):
 
     def parts(self, names: list[str], *, touching: int) -> dict[str, Account]:
         budgets = self._budget.partition(names, of=self.unit, touching=touching)
-        return {name: LedgerAccount(budget, {}) for name, budget in budgets.items()}
+        return {name: LedgerAccount(budget, of_part=True) for name, budget in budgets.items()}

@@ -157,10 +157,13 @@ class Chain(ABC):
         if not isinstance(other, Chain):
             raise refuse(how, "of another query", other)
         if other.account is not self.account:
+            part = self.account.of_part or other.account.of_part
             raise BadInput(
                 f"Both sides of {how} must be tables of the same population and budget.",
                 why="one person may be in both, and one budget must pay for both",
-                tip="Table.from_file(..., account=table.account) for the second table",
+                tip=f"{how} first, and partition then"
+                if part
+                else "Table.from_file(..., account=table.account) for the second table",
             )
 
     def _fact(self, name: str, text: str) -> tuple[str, str | None]:

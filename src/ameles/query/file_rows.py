@@ -12,6 +12,7 @@ from ameles.connectors.format import DEFAULT, Format, kind_of
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SeekableSource
 from ameles.connectors.sources import open_source
+from ameles.connectors.text.dialect import undecided
 from ameles.connectors.typed_columns import KEY
 from ameles.core.exceptions import BadInput, PlanError
 from ameles.engine.gathering.temporary_tables import TemporaryTables
@@ -33,7 +34,10 @@ class FileRows(RowSource):
         self._kept = KeptRows()
         # looked at now, so that a missing file or column is refused before anything is paid
         with _in_words_of_tables():
-            self._source().names()
+            source = self._source()
+            if source.dialect is not None and (refusal := undecided(source.dialect)):
+                raise refusal
+            source.names()
 
     def rows_now(self) -> RowsNow:
         if self.coded:

@@ -105,6 +105,10 @@ class StoreAccount(Account):
         with self._store.reading() as transaction:
             return self._budget(self._ledger(transaction, None)).left
 
+    @property
+    def of_part(self) -> bool:
+        return self._part is not None
+
     def price(self, recipe: AnyMechanism) -> Loss:
         with self._store.reading() as transaction:
             return self._ledger(transaction, None).prices({"question": recipe})["question"]

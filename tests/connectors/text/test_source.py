@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from ameles.connectors.duck import connect
 from ameles.connectors.files.identity import ChangedMeanwhile
+from ameles.connectors.format import Format
 from ameles.connectors.source import SeekableSource
+from ameles.connectors.sources import open_source
 from ameles.connectors.text import lines
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable, StoreRefused
 from tests.connectors.following import locked
@@ -293,3 +295,25 @@ def test_rows_that_come_after_a_step_has_ended_are_left_for_the_next(
     later = here.reading(reading.position, here.ends())
     new = [("new", 4)] if pattern == "*.csv" else []
     assert rows_of(later, COLUMNS) == [*new, ("z", 3)]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_no_event_may_decide_the_byte_order(tmp_path: Path, name: str, encoding: Any) -> None:
+    (tmp_path / name).write_bytes('{"name": "x", "n": 1}\n'.encode("utf-16-le"))
+    for header, first in ((("name", "n"), True), ((), name == "a.jsonl")):
+        form = Format(encoding=encoding, header=header if name == "a.csv" else ())
+        refusal = open_source(name, COLUMNS, tmp_path, form=form).refuses_launch()
+        assert (refusal is not None) == (first and encoding == "utf-16")
+        if refusal is not None:
+            assert "whose first line is an event" in refusal.what
+            assert '"utf-16-le"' in refusal.tip
+
+
+def test_the_first_event_decides_nothing_in_a_given_byte_order(tmp_path: Path) -> None:
+    event = '{"name": "x", "n": 1}\n'.encode("utf-16-le")
+    form = Format(encoding="utf-16-le")
+    for first in (b"", b"\xfe\xff\n\0", b"\xff\xfe\n\0"):
+        (tmp_path / "a.jsonl").write_bytes(first + 3 * event)
+        given: Any = open_source("a.jsonl", COLUMNS, tmp_path, form=form)
+        assert rows_of(given.reading(None), COLUMNS)[-3:] == 3 * [("x", 1)]

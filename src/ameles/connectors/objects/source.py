@@ -21,7 +21,7 @@ from ameles.connectors.objects.parquet import ParquetObjects
 from ameles.connectors.objects.text import TextObjects
 from ameles.connectors.reading import Piece, Reading, Skipped
 from ameles.connectors.source import SeekableSource, SourceAway, SourceRequest
-from ameles.connectors.text.dialect import Dialect
+from ameles.connectors.text.dialect import Dialect, undecided
 from ameles.connectors.text.dialects import DIALECTS
 from ameles.connectors.typed_columns import check_kinds
 from ameles.core import codec
@@ -129,6 +129,8 @@ class ObjectSource(SeekableSource[Mapping[str, StoredObject]]):
         return tuple(name for name in known[0] if name in everywhere) if known else ()
 
     def refuses_launch(self) -> AmelesError | None:
+        if self._dialect is not None and (refusal := undecided(self._dialect)):
+            return refusal
         # objects of a pattern may come later, but a name without one is most likely misspelt
         return None if glob.has_magic(self._place.pattern) else self.missing()
 

@@ -103,6 +103,21 @@ def start_of(dialect: Dialect, head_of: Callable[[int], bytes], name: str) -> St
     return Start(names, len(first), bool(end) or len(first) > longest, script, returns)
 
 
+def undecided(dialect: Dialect) -> PlanError | None:
+    """Why a new stream or a question cannot have files of this encoding.
+
+    A stream that was launched before goes on.
+    """
+    if dialect.header or dialect.form.encoding != "utf-16":
+        return None
+    return PlanError(
+        "Files whose first line is an event cannot have the encoding 'utf-16'.",
+        why="that event could begin with a byte order mark, and would decide how all others are "
+        "read",
+        tip='encoding = "utf-16-le", or "utf-16-be" if the files begin with the bytes FE FF',
+    )
+
+
 def check_start(dialect: Dialect, start: Start, name: str) -> None:
     """Refuses a file that lacks a column of the plan, or whose first line is too long or has no
     newline."""

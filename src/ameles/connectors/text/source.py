@@ -22,7 +22,7 @@ from ameles.connectors.files.whole_digest import nothing_of
 from ameles.connectors.format import kind_of
 from ameles.connectors.reading import Reading
 from ameles.connectors.source import SourceRequest
-from ameles.connectors.text.dialect import Dialect, Start, check_start, start_of
+from ameles.connectors.text.dialect import Dialect, Start, check_start, start_of, undecided
 from ameles.connectors.text.dialects import DIALECTS
 from ameles.connectors.text.piece import Segment, TextFiles, TextPiece
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
@@ -87,7 +87,7 @@ class TextSource(FileSource):
 
         What comes before the first newline names the columns, and is public.
         """
-        if refusal := super().refuses_launch():
+        if refusal := undecided(self._dialect) or super().refuses_launch():
             return refusal
         files = [file for file in self._present() if not file.copy]
         if files and all(map(self._returns, files)):
