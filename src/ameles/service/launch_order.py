@@ -30,7 +30,7 @@ class LaunchOrder:
         self._until: float | None = None  # the end of the first one's turn
 
     def wait(self, name: str, stop: threading.Event) -> bool:
-        """Waits for the turn of a stream; False if it is to stop before that.
+        """Waits for the turn of a stream; False if it is to stop before its turn has come.
 
         After its turn a stream waits for nothing.
         """
@@ -43,7 +43,7 @@ class LaunchOrder:
                     self._end_turn(self._names[0])
                 else:
                     self._changed.wait(left)
-            return name not in self._names or not stop.is_set()
+            return name not in self._names[1:]
 
     def done(self, name: str) -> None:
         """Ends the turn of a stream, or leaves it out if it never needs one."""
