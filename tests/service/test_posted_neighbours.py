@@ -73,6 +73,10 @@ NOWHERE = {
     "a row of another kind": (LINES, b'[["north", 70]]'),
     "a number that is too large": (LINES, b'{"region":["north"],"age":1e999,"who":"e"}'),
     "texts that break others": (LINES, rb'{"region":"\u0000\ud800\"},{","age":"NaN","who":"e"}'),
+    "values that are nested too deep for parsers": (
+        LINES,
+        b'{"region":%b,"age":61.5,"who":%b}' % ((b"[" * 5000 + b"]" * 5000,) * 2),
+    ),
     "an unbalanced quote": (CSV, b'"north,70,e'),
     "too few columns": (CSV, b"north"),
     "bytes that end no line": (CSV, b"\r\x0b\x0c,70\x00,\xe2\x80\xa8e"),

@@ -30,7 +30,7 @@ class FrameRows(RowSource, RowsNow):
     """The rows of a data frame.  The frame must not change while a question is computed."""
 
     def __init__(self, frame: Frame, columns: Mapping[str, str] | None, user: str | None) -> None:
-        table = arrow_table(frame)
+        table = arrow_table(frame, columns)
         types = _types_of(table)
         super().__init__(declared_or_found(columns, types, user), user)
         typed_relation(self, _NAME, types, "The data frame")

@@ -1,26 +1,41 @@
 """Data frames as Arrow tables that DuckDB can read to the end, whatever values they have.
 
-DuckDB fails at a text that is not UTF-8, and at a time in a zone that does not fit into 64 bits of
-microseconds.  One such row would stop the question, and the failure would tell that the row is
-there.  So these values are missing instead, as they are in a file.
+DuckDB fails at some values: at a text that is not UTF-8, at a time outside of its calendar, at a
+decimal with too many digits.  One such row would stop the question, and the failure would tell that
+the row is there.  So these values are missing instead, as they are in a file, also inside of lists
+and records.  A type whose values cannot be checked is refused, whatever the rows are.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from decimal import Decimal
 from typing import Any
 
 from ameles.core.exceptions import BadInput, MissingExtra
+from ameles.query.pandas_columns import pandas_table
 
 ArrowTable = Any
 ArrowColumn = Any
 
-_MICROSECONDS = {"s": 10**6, "ms": 10**3}
+_PANDAS = ("pandas.DataFrame", "pandas.core.frame.DataFrame")
+_PARTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_MOST = (1 << 63) - 1
+# The calendar of DuckDB begins on the 22nd of December 290309 BC, in microseconds since 1970; it
+# ends before the largest integer, which stands for infinity.
+_FIRST, _LAST = -9_223_372_022_400_000_000, _MOST - 1
+_DAY = 86_400
+_OPAQUE = "arrow.opaque"  # types of other programs
+_HUGE = ("hugeint", "uhugeint")  # DuckDB's integers of 128 bits, which all bytes are
+_SOUND_EXTENSIONS = ("arrow.uuid", "arrow.bool8", _OPAQUE)
 
 
-def arrow_table(frame: Any) -> ArrowTable:
-    """A data frame of pandas or Polars, or anything with Arrow's interface, as an Arrow table."""
+def arrow_table(frame: Any, columns: Collection[str] | None = None) -> ArrowTable:
+    """A data frame of pandas or Polars, or anything with Arrow's interface, as an Arrow table.
+
+    Only these columns of a frame of pandas are converted, or all of them.
+    """
     arrow = _arrow()
     kind = type(frame)
     if isinstance(frame, arrow.Table):
@@ -30,8 +45,8 @@ def arrow_table(frame: Any) -> ArrowTable:
     if hasattr(frame, "collect") and not hasattr(frame, "__arrow_c_stream__"):
         frame = frame.collect()  # a lazy frame
     try:
-        if kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame":
-            return _from_pandas(arrow, frame)
+        if any(f"{one.__module__}.{one.__name__}" in _PANDAS for one in kind.__mro__):
+            return pandas_table(arrow, frame, columns)
         if hasattr(frame, "__arrow_c_stream__"):
             return arrow.table(frame)
     except (ValueError, TypeError, NotImplementedError):  # those of Arrow are among them
@@ -45,49 +60,120 @@ def arrow_table(frame: Any) -> ArrowTable:
 def sound_columns(table: ArrowTable, names: Mapping[int, str]) -> ArrowTable:
     """Some columns of a table, by their place and under these names, without unreadable values."""
     arrow = _arrow()
-    columns = [_sound(arrow, table.column(place)) for place in names]
+    compute = importlib.import_module("pyarrow.compute")
+    columns = []
+    for place, name in names.items():
+        column = table.column(place)
+        if not _checkable(arrow.types, column.type):
+            raise BadInput(
+                f"The column '{name}' of the data frame has a type that Ameles cannot check.",
+                why="one of its values could stop a question",
+                tip="a frame in which it is a text",
+            )
+        columns.append(_sound_column(arrow, compute, column))
     return arrow.table(columns, names=list(names.values()))
 
 
-def _from_pandas(arrow: Any, frame: Any) -> ArrowTable:
-    """Columns of objects, which may be of any type, become texts.
-
-    A type for such a column would be inferred from the data, and one row could change it.
-    """
-    try:
-        return arrow.Table.from_pandas(_as_texts(frame, ("object",)))
-    except UnicodeEncodeError:  # columns of texts with half of a surrogate pair, which is no text
-        return arrow.Table.from_pandas(_as_texts(frame, ("object", "string", "str")))
-
-
-def _as_texts(frame: Any, kinds: tuple[str, ...]) -> Any:
-    names = [name for name, dtype in frame.dtypes.items() if str(dtype) in kinds]
-    texts = {n: frame[n].map(_text, na_action="ignore").astype("string") for n in names}
-    return frame.assign(**texts) if texts else frame
+def _checkable(types: Any, kind: Any) -> bool:
+    """Whether ``_sound`` knows all values of a type at which DuckDB could fail."""
+    if types.is_map(kind) or types.is_union(kind):
+        return False
+    if types.is_run_end_encoded(kind) or types.is_dictionary(kind):
+        return _checkable(types, kind.value_type)
+    if name := getattr(kind, "extension_name", None):
+        return kind.type_name in _HUGE if name == _OPAQUE else _checkable(types, kind.storage_type)
+    return all(_checkable(types, kind.field(n).type) for n in range(kind.num_fields))
 
 
-def _text(value: object) -> str | None:
-    text = str(value)
-    sound = text.isascii() or text.encode("utf-8", errors="ignore").decode() == text
-    return text if sound else None
-
-
-def _sound(arrow: Any, column: ArrowColumn) -> ArrowColumn:
-    kind, types = column.type, arrow.types
-    compute = importlib.import_module("pyarrow.compute")
-    if types.is_run_end_encoded(kind):
-        kind = kind.value_type
-        column = arrow.chunked_array([compute.run_end_decode(one) for one in column.chunks], kind)
+def _sound_column(arrow: Any, compute: Any, column: ArrowColumn) -> ArrowColumn:
+    types, kind = arrow.types, column.type
     values = kind.value_type if types.is_dictionary(kind) else kind
-    if types.is_string(values) or types.is_large_string(values) or types.is_string_view(values):
-        return column if _valid(arrow, column) else _decodable(arrow, column)
-    if types.is_timestamp(kind) and kind.tz is not None and kind.unit in _MICROSECONDS:
-        most = ((1 << 63) - 1) // _MICROSECONDS[kind.unit]
-        count = column.cast(arrow.int64())
-        fits = compute.and_(compute.less_equal(count, most), compute.greater_equal(count, -most))
-        known = compute.if_else(fits, count, arrow.scalar(None, arrow.int64()))
-        return known.cast(kind).cast(arrow.timestamp("us", tz=kind.tz))
-    return column
+    if _is_text(types, values) and _valid(arrow, column):
+        return column
+    chunks = column.chunks or [arrow.nulls(0, kind)]
+    return arrow.chunked_array([_sound(arrow, compute, one) for one in chunks])
+
+
+def _sound(arrow: Any, compute: Any, array: ArrowColumn) -> ArrowColumn:
+    """An array whose type depends on its type alone; lists and records are made anew.
+
+    What they have under a null would otherwise stay, and DuckDB might read it.
+    """
+    types, kind = arrow.types, array.type
+    if types.is_run_end_encoded(kind):
+        return _sound(arrow, compute, compute.run_end_decode(array))
+    if types.is_dictionary(kind):
+        return _sound(arrow, compute, array.dictionary_decode())
+    if name := getattr(kind, "extension_name", None):
+        return array if name in _SOUND_EXTENSIONS else _sound(arrow, compute, array.storage)
+    if types.is_struct(kind):
+        parts = [_sound(arrow, compute, part) for part in array.flatten()]
+        names = [kind.field(place).name for place in range(kind.num_fields)]
+        return arrow.StructArray.from_arrays(parts, names, mask=array.is_null())
+    if kind.num_fields:
+        lengths = compute.fill_null(compute.list_value_length(array).cast(arrow.int64()), 0)
+        ends = arrow.concat_arrays([arrow.array([0]), compute.cumulative_sum(lengths)])
+        inside = _sound(arrow, compute, array.flatten())
+        return arrow.LargeListArray.from_arrays(ends, inside, mask=array.is_null())
+    if _is_text(types, kind):
+        valid = _valid(arrow, array)
+        return array.cast(arrow.large_string()) if valid else _decodable(arrow, array)
+    if types.is_decimal(kind) and not (
+        _valid(arrow, array)
+        and _has_digits(compute.min(array).as_py() or Decimal(), kind.precision)
+    ):  # the least number of 128 bits is valid for Arrow, though it has a digit too many
+        values = [one if _has_digits(one, kind.precision) else None for one in array.to_pylist()]
+        return arrow.array(values, kind)
+    if (limits := _limits(types, kind)) is not None:
+        array = _within(arrow, compute, array, *limits)
+    if types.is_timestamp(kind) and kind.tz is not None and kind.unit in ("s", "ms"):
+        return array.cast(arrow.timestamp("us", tz=kind.tz))
+    return array
+
+
+def _within(arrow: Any, compute: Any, array: ArrowColumn, least: int, most: int) -> ArrowColumn:
+    """The values within limits; 0 is below each null, because DuckDB also reads what is there."""
+    whole = arrow.int32() if array.type.bit_width == 32 else arrow.int64()
+    count = array.view(whole).cast(arrow.int64())
+    fits = compute.and_(compute.greater_equal(count, least), compute.less_equal(count, most))
+    fits = compute.fill_null(fits, False)
+    known = compute.if_else(fits, count, 0).to_numpy().astype(whole.to_pandas_dtype())
+    missing = compute.invert(fits).to_numpy(zero_copy_only=False)
+    return arrow.array(known, whole, mask=missing).view(array.type)
+
+
+def _limits(types: Any, kind: Any) -> tuple[int, int] | None:
+    """The least and the largest number of units that DuckDB can read as a value of this type."""
+    if types.is_time(kind):
+        return 0, _DAY * _PARTS[kind.unit]
+    if types.is_timestamp(kind):
+        finer = _PARTS["us"] // _PARTS[kind.unit]
+        return (_FIRST // finer, _LAST // finer) if finer else (1 - _MOST, _LAST)
+    if types.is_duration(kind) and kind.unit in ("s", "ms"):
+        most = _MOST // (_PARTS["us"] // _PARTS[kind.unit])
+        return -most, most
+    return None
+
+
+def _decodable(arrow: Any, array: ArrowColumn) -> ArrowColumn:
+    """The texts; those that are not UTF-8 are missing."""
+    texts = [_decoded(one) for one in array.cast(arrow.large_binary()).to_pylist()]
+    return arrow.array(texts, arrow.large_string())
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _has_digits(value: Decimal | None, digits: int) -> bool:
+    return value is not None and len(value.as_tuple().digits) <= digits
+
+
+def _is_text(types: Any, kind: Any) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _valid(arrow: Any, column: ArrowColumn) -> bool:
@@ -96,21 +182,6 @@ def _valid(arrow: Any, column: ArrowColumn) -> bool:
     except arrow.ArrowInvalid:
         return False
     return True
-
-
-def _decodable(arrow: Any, column: ArrowColumn) -> ArrowColumn:
-    """The texts; those that are not UTF-8 are missing."""
-    if arrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    texts = [_decoded(one) for one in column.cast(arrow.large_binary()).to_pylist()]
-    return arrow.chunked_array([texts], arrow.large_string())
-
-
-def _decoded(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _arrow() -> Any:

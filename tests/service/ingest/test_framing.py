@@ -123,6 +123,28 @@ def test_what_is_not_whole_is_refused(
     assert refused(source, body, kind).status == status
 
 
+@pytest.mark.parametrize("levels", [1_000, 1_021, 5_000, 500_000])
+@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
+def test_an_event_may_be_nested_as_deep_as_it_likes(
+    source: HttpSource, kind: str, levels: int
+) -> None:
+    deep = b'{"a":' + b"[" * levels + b"1, 2" + b"]" * levels + b"}"
+    events = [b'{"who":"a"}', deep, b"[]", b'{"who":"b"}']
+    array = kind == "application/json"
+    body = b"[" + b",".join(events) + b"]" if array else b"\n".join(events)
+    assert framed(body, kind, "", source).lines == b"".join(event + b"\n" for event in events)
+    assert refused(source, body.replace(b"1, 2", b"1, }"), kind).status == 400
+    many = body.replace(b"[]", b"[]," * 1000 + b"1" if array else b"[]\n" * 1000)
+    assert refused(source, many, kind).status == 413
+
+
+@pytest.mark.parametrize("body", [b"[]", b" [\t]\r\n", b"[1e999]"])
+def test_an_array_with_a_number_that_no_parser_knows_is_counted_too(
+    source: HttpSource, body: bytes
+) -> None:
+    assert framed(body, "application/json", "", source).lines.count(b"\n") == (b"1" in body)
+
+
 def test_a_thousand_events_and_a_megabyte_are_taken(source: HttpSource) -> None:
     for kind, body in (
         ("application/json", b"[" + b"1," * 999 + b"1]"),

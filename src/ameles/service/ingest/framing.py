@@ -10,7 +10,6 @@ b'{"age": 40}\n { "age": 41}\n'
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from codecs import BOM_UTF8
@@ -22,6 +21,7 @@ import numpy as np
 import orjson
 
 from ameles.connectors.http_source import JSON, HttpSource, csv_form
+from ameles.service.ingest.json_syntax import is_json
 from ameles.service.refusals import Refused
 
 MOST_BYTES = 1 << 20
@@ -30,6 +30,7 @@ LONGEST_HEADER = 1 << 14
 MOST_MEMBERS = 1_000  # as many as events: a sender may have packed each by itself
 AT_ONCE = 1 << 14
 _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]+)", re.IGNORECASE)
+_SPACE = b" \t\r\n"
 _SPACED = bytes.maketrans(b"\r\n", b"  ")
 
 ARRAY = frozenset({"application/json"})
@@ -100,14 +101,13 @@ def _members(body: bytes) -> Iterator[bytes]:
 
 def events_in_json(plain: bytes) -> Framed:
     """The events of a JSON array, each on a line of its own and otherwise as it was written."""
-    if not isinstance(events := _valid(plain), list):
+    events = _checked(plain)
+    if plain.lstrip(_SPACE)[:1] != b"[":
         raise _broken("The body is not a JSON array.")
-    if len(events) > MOST_EVENTS:
-        raise _too_many()
-    if not events:
-        return Framed(JSON, b"")
     if (
-        {type(event) for event in events} == {dict}
+        isinstance(events, list)
+        and len(events) <= MOST_EVENTS
+        and {type(event) for event in events} == {dict}
         and plain.count(b"{") == plain.count(b"}") == len(events)
         and plain.count(b"},") == len(events) - 1
     ):  # there is no brace inside of an event
@@ -125,6 +125,10 @@ def events_in_json(plain: bytes) -> Framed:
     first, last = plain.index(b"["), plain.rindex(b"]")
     events_alone = lines[first + 1 : last].tobytes() + b"\n"
     lines.fill(0)  # numpy keeps small arrays for later, as they are
+    if not events_alone.strip(_SPACE):
+        return Framed(JSON, b"")
+    if events_alone.count(b"\n") > MOST_EVENTS:
+        raise _too_many()
     return Framed(JSON, events_alone)
 
 
@@ -133,11 +137,11 @@ def events_in_lines(plain: bytes) -> Framed:
     alone = plain.removesuffix(b"\n")
     if _one_object_a_line(alone):
         return Framed(JSON, alone + b"\n")
-    lines = [line for line in alone.split(b"\n") if line.strip(b" \t\r")]
+    lines = [line for line in alone.split(b"\n") if line.strip(_SPACE)]
     if len(lines) > MOST_EVENTS:
         raise _too_many()
     for line in lines:
-        _valid(line)
+        _checked(line)
     return Framed(JSON, _joined(lines))
 
 
@@ -212,26 +216,17 @@ def _joined(lines: list[bytes]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def _valid(text: bytes) -> object:
-    """What valid JSON says, in which numbers may be wrong."""
+def _checked(text: bytes) -> object:
+    """What valid JSON says; None if a row is too deep for the parser, or a number too large.
+
+    Such a row must not stop the others.
+    """
     with suppress(orjson.JSONDecodeError):
         return orjson.loads(text)
-    # It also refuses numbers that are too large for it; a row with one must not stop the others.
-    try:
-        return _SYNTAX.decode(_text(text))
-    except (ValueError, RecursionError):  # their messages quote the text
-        raise _broken("The body is not valid JSON.") from None
-
-
-def _ignored(number: str) -> None:
-    """The value of a number: only its syntax matters here."""
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError("JSON has no such number")
-
-
-_SYNTAX = json.JSONDecoder(parse_int=_ignored, parse_float=_ignored, parse_constant=_refuse)
+    _text(text)
+    if not is_json(text):
+        raise _broken("The body is not valid JSON.")
+    return None
 
 
 def _without_escapes(text: bytes) -> bytes:
