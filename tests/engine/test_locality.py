@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ameles.connectors.text import line_blocks
+from tests.connectors.parquet.test_hostile_times import TYPES, column, pa, pq
 from tests.engine.crowds import (
     ANYWHERE,
     FIRST,
@@ -25,7 +26,20 @@ from tests.engine.crowds import (
     with_eve,
     with_line,
 )
-from tests.engine.neighbours import BOUNDS, ONCE, REACH, Line, Site, View, check, violations
+from tests.engine.neighbours import (
+    BOUNDS,
+    ONCE,
+    REACH,
+    UNITS,
+    Line,
+    Pretender,
+    Site,
+    View,
+    _replaced,
+    check,
+    command,
+    violations,
+)
 
 # Those that count nowhere must not show even all at once, under every unit: see below.
 ALONE = (
@@ -201,3 +215,62 @@ def test_weights(tmp_path: Path) -> None:
         assert other.rows != base.rows, name
     other = site.view("none", [*NO_WEIGHTS, *first], [*second, *NO_WEIGHTS])
     assert violations(site, base, other, keys=frozenset(), step=1) == []
+
+
+PLAN = """[stream]
+name = "s"
+source = "e.parquet"
+time = "at"
+columns = {{ at = "timestamp", who = "text", seen = "timestamp" }}
+start = "2026-03-27"
+every = "1d"
+horizon = 7
+zone = "{zone}"
+[privacy]
+population = "p"
+{unit}
+epsilon = 1
+[[release]]
+name = "r"
+measure = "count"
+[store]
+url = "s.db"
+"""
+DAY = 1_774_699_200  # a day of its first steps, in seconds
+PER = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["event", "user"])
+@pytest.mark.parametrize("name", [name for name in TYPES if name.startswith("timestamp")])
+def test_a_parquet_time_that_no_calendar_has(
+    tmp_path: Path, name: str, unit: str, zone: str
+) -> None:
+    """As the event's time, in another column of the plan, and in one that it does not name."""
+    kind, values = TYPES[name]
+    tame = DAY * PER[kind.unit]
+    seen = {}
+    for statistics in (True, False):
+        for place in (None, "at", "seen", "noted"):
+            hostile = min(values)
+            folder = tmp_path / f"{place}-{statistics}"
+            folder.mkdir()
+            (folder / "p.toml").write_text(PLAN.format(zone=zone, unit=UNITS[unit]))
+            rows = {each: [tame] * 5 for each in ("at", "seen", "noted")}
+            if place is not None:  # a row of nobody, so that it counts nowhere
+                for each in rows:
+                    rows[each].append(0 if each == "at" else tame)
+                rows[place][5] = hostile
+            who = pa.array([*"abcde", "f"][: len(rows["at"])])
+            table = pa.table({**{each: column(kind, rows[each]) for each in rows}, "who": who})
+            pq.write_table(table, folder / "e.parquet", version="2.6", write_statistics=statistics)
+            inputs: list[Any] = []
+            with _replaced(Pretender(), inputs):
+                code, out, err = command("run", str(folder / "p.toml"), "--until", "2026-03-30")
+            shown = out.replace(str(folder), ""), err.replace(str(folder), "")
+            seen[place, statistics] = code, shown, [some.tolist() for some in inputs]
+    base = seen[None, True]
+    assert base[0] == 0
+    assert sum(np.sum(some) for some in base[2]) > 0
+    for where, other in seen.items():
+        assert other == base, where

@@ -46,6 +46,9 @@ HEAVIEST = 1 << 40
 _WHOLE = "'[ \\t]*[+-]?[0-9]+(\\.0*)?[ \\t]*'"
 _FRACTIONAL = ("FLOAT", "DOUBLE", "DECIMAL")
 _TIMES = ("TIMESTAMP", "DATE")
+# DuckDB's first TIMESTAMP, in microseconds: in 290309 BC.
+_FIRST_TIME = -9_223_372_022_400_000_000
+_DAY = 86_400_000_000
 _WALL_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 
 
@@ -104,13 +107,14 @@ def typed(
         if column.kind == IDS["integer"]:
             column = replace(column, kind="integer")
         was, value = f"given_{place}", f"value_{place}"
-        given.append(f"{column.given} AS {was}")
+        given.append(f"{_within(column.given, column.type_name)} AS {was}")
         cast += [was, f"{_cast(column, was, form)} AS {value}"]
         whole = _finished(column, was, value, form, usual=usual)
         finished.append(f"{whole} AS {identifier(column.name)}")
         if raw:
             text = f"written_{place}"
-            given.append(f"TRY_CAST({column.written or column.given} AS VARCHAR) AS {text}")
+            written = _within(column.written or column.given, column.type_name)
+            given.append(f"TRY_CAST({written} AS VARCHAR) AS {text}")
             cast.append(text)
             finished.append(f"{text} AS {identifier(given_name(column.name))}")
     rows = f"SELECT {', '.join(given)} FROM {relation}"
@@ -118,9 +122,24 @@ def typed(
     return f"(SELECT {', '.join(finished)} FROM ({values}))"
 
 
+def _within(given: str, type_name: str) -> str:
+    """SQL: a value as it was given, or another that DuckDB can cast without an error.
+
+    Integers before DuckDB's first time fit into a TIMESTAMP, but ``TRY_CAST`` fails on them, even
+    in the branch of a CASE that is not taken.  They become the first time, which then is missing.
+    """
+    if type_name != "TIMESTAMP":
+        return given
+    number = f"epoch_us({given})"
+    first = f"{_FIRST_TIME} + 0 * {number}"  # NULL if the value is
+    return f"make_timestamp(greatest({number}, {first}))"
+
+
 def _cast(column: Typed, given: str, form: Format) -> str:
     text = f"TRY_CAST({given} AS VARCHAR)"
     if column.kind in ("text", IDS["text"], KEY):
+        if column.type_name == "TIMESTAMP":
+            return f"CASE WHEN {given} > make_timestamp({_FIRST_TIME}) THEN {text} END"
         return text
     if column.kind == "timestamp":
         return _cast_time(column, given, text, form)
@@ -153,7 +172,9 @@ def _finished(column: Typed, given: str, value: str, form: Format, *, usual: boo
     if column.kind == "timestamp" and not _direct(column) and not usual:
         return _finished_time(column, given, value, form)
     if column.kind in ("number", "timestamp"):
-        return f"CASE WHEN isfinite({value}) THEN {value} END"
+        time = column.kind == "timestamp" and column.type_name == "TIMESTAMP"
+        first = f" AND {value} > make_timestamptz({_FIRST_TIME + 2 * _DAY})" if time else ""
+        return f"CASE WHEN isfinite({value}){first} THEN {value} END"
     if column.kind == IDS["text"]:
         return sound_id(value)
     if column.kind == KEY:

@@ -42,7 +42,7 @@ NUMBERS = {"TINYINT", "BIGINT", "UBIGINT", "FLOAT", "DOUBLE", "DECIMAL(9, 2)", "
 WHOLE = {"TINYINT", "BIGINT", "UBIGINT"}
 TIMES = {"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_NS", "DATE", "VARCHAR"}
 CASES = {
-    "text": ((), set(VALUES)),
+    "text": ((), set(VALUES) - {"TIME", "TIMESTAMP[]"}),
     "integer": ((), NUMBERS),
     "number": ((), NUMBERS),
     "weight": ((), NUMBERS),

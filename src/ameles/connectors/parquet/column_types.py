@@ -5,15 +5,25 @@ A column that could never have a value is refused before anything is spent.
 
 from __future__ import annotations
 
+import re
+
 from ameles.connectors.format import Format
 from ameles.connectors.text.time_format import EPOCHS
-from ameles.connectors.typed_columns import WEIGHT
+from ameles.connectors.typed_columns import KEY, WEIGHT
 from ameles.connectors.user_ids import WHOLE_TYPES
 from ameles.core.exceptions import PlanError
 
 _TEXTS = ("VARCHAR", "ENUM", "JSON")
 _FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 _TIMES = ("TIMESTAMP", "DATE")
+_SAFE_TIMES = (
+    "TIMESTAMP",
+    "TIMESTAMP_NS",
+    "TIMESTAMP WITH TIME ZONE",
+    "TIMESTAMP_NS WITH TIME ZONE",
+)
+_TIME = re.compile(r"\bTIME")
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*["]""")
 
 
 def check_type(column: str, kind: str, type_name: str, form: Format, file: str) -> None:
@@ -30,6 +40,22 @@ def check_type(column: str, kind: str, type_name: str, form: Format, file: str) 
         if kind == "timestamp" and number
         else "another column or kind in columns, or a file with such values",
     )
+
+
+def check_text(column: str, kind: str, type_name: str, file: str) -> None:
+    """Refuse to read times of day, or times within lists and objects, as text.
+
+    DuckDB reads any number as such a time, and one that is no time fails the scan of all rows.
+    """
+    if kind not in ("text", KEY) or type_name in _SAFE_TIMES:
+        return
+    if _TIME.search(_QUOTED.sub("", type_name)):
+        raise PlanError(
+            f"The column {column!r} of the file '{file}' is {_shown(type_name)}, and times "
+            "of day, or times in lists and objects, cannot be read as text.",
+            why="one value that is not a time would stop the reading of all others",
+            tip="a column of texts in the file, such as 10:15:00; or another column in columns",
+        )
 
 
 def _fits(kind: str, type_name: str, form: Format) -> bool:

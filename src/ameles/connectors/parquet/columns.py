@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 import duckdb
 
 from ameles.connectors.duck import connect
 from ameles.connectors.files.named_files import NamedFile
+from ameles.connectors.parquet.footer import Footer, memory_path, new_token, without_types
 from ameles.connectors.parquet.scan import scan
 from ameles.core.exceptions import PlanError, SourceUnreadable
 from ameles.measures.fields import literal
@@ -50,11 +52,13 @@ class Columns:
 
     ``types`` are DuckDB's types.  ``longest`` are the most bytes that a text in each column can
     have.  A value has no more bytes than its part of the column before compression, whose size is
-    in the footer.  A column that has no such size there is left out.
+    in the footer.  A column that has no such size there is left out.  ``millis`` are times in
+    milliseconds, in which one value can fail the scan of all.
     """
 
     types: dict[str, str]
     longest: dict[str, int]
+    millis: frozenset[str] = frozenset()
 
 
 class Footers:
@@ -63,6 +67,7 @@ class Footers:
     def __init__(self, files: Iterable[NamedFile]) -> None:
         self._files = tuple(files)
         self._duck: duckdb.DuckDBPyConnection | None = None
+        self._bare: dict[str, Path] = {}  # where the footer of each file is without types
 
     def __enter__(self) -> Self:
         return self
@@ -82,17 +87,13 @@ class Footers:
                 if len(_known) >= _MOST:
                     _known.clear()
                 _known[before] = columns
-        return Columns(dict(columns.types), dict(columns.longest))
+        return Columns(dict(columns.types), dict(columns.longest), columns.millis)
 
     def _looked_up(self, path: str, name: str) -> Columns:
-        sizes = (
-            "SELECT path_in_schema, max(total_uncompressed_size) FROM "
-            f"parquet_metadata({literal(path)}) GROUP BY 1"
-        )
         try:
             duck = self._connected()
             rows = duck.execute(f"DESCRIBE SELECT * FROM {scan([path])}").fetchall()
-            longest = dict(duck.execute(sizes).fetchall())
+            longest = self._longest(duck, path)
         except duckdb.Error:
             self._close()  # a failure may have ended the database; the next file gets a new one
             rows = []
@@ -102,7 +103,16 @@ class Footers:
                 why="it is damaged, incomplete or something else; nothing of it was counted",
                 tip="write to another name, and rename the file to .parquet when it is complete",
             )
-        return Columns({name: kind for name, kind, *_ in rows}, longest)
+        return Columns({name: kind for name, kind, *_ in rows}, longest, _millis(path))
+
+    def _longest(self, duck: duckdb.DuckDBPyConnection, path: str) -> dict[str, int]:
+        # The statistics of a column without its type always have a text.
+        with without_types(path, self._bare[path]) as bare:
+            sizes = (
+                "SELECT path_in_schema, max(total_uncompressed_size) FROM "
+                f"parquet_metadata({literal(bare)}) GROUP BY 1"
+            )
+            return dict(duck.execute(sizes).fetchall())
 
     def _connected(self) -> duckdb.DuckDBPyConnection:
         """A connection that may open these files alone."""
@@ -111,13 +121,22 @@ class Footers:
             for file in self._files:
                 with suppress(PlanError):  # it is refused when its own turn comes
                     paths.append(path_of(file))
-            self._duck = connect(zone="UTC", memory=_MEMORY, readable=paths)
+            self._bare = {path: memory_path(new_token()) for path in paths}
+            readable = [*paths, *map(str, self._bare.values())]
+            self._duck = connect(zone="UTC", memory=_MEMORY, readable=readable)
         return self._duck
 
     def _close(self) -> None:
         if self._duck is not None:
             self._duck.close()
             self._duck = None
+
+
+def _millis(path: str) -> frozenset[str]:
+    try:
+        return Footer(path).millis()
+    except (ValueError, OSError):
+        return frozenset()
 
 
 def _signature(path: str) -> _Signature | None:

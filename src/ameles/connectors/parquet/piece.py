@@ -13,6 +13,8 @@ from ameles.connectors.files.file_marks import Mark
 from ameles.connectors.files.identity import changed, readable
 from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.parquet.columns import path_of
+from ameles.connectors.parquet.footer import memory_path, new_token, without_types
+from ameles.connectors.parquet.raw_millis import converts, parts_of, raw_copy, restored
 from ameles.connectors.parquet.scan import hides_places, may_be_broken, scan
 from ameles.connectors.reading import Piece
 from ameles.measures.fields import literal
@@ -35,12 +37,18 @@ class ParquetPiece(Piece):
 
     If ids of users or keys are texts, ``sound`` has their columns, and the relation that leaves out
     broken ones; it is slower.
+
+    ``millis`` are its columns of times in milliseconds, with their types.  If one of their values
+    would fail the scan, the rows are read ``raw``: from a copy in memory with integers instead.
     """
 
     relation: str
     files: tuple[tuple[NamedFile, Mark], ...]
     sound: tuple[tuple[str, ...], str] | None = None
     rows: Rows | None = None
+    millis: tuple[tuple[str, str], ...] = ()
+    raw: bool = False
+    token: str = field(default_factory=new_token, compare=False)
 
     def __repr__(self) -> str:
         return "<ParquetPiece>"
@@ -53,11 +61,12 @@ class ParquetPiece(Piece):
 
     @property
     def single(self) -> bool:
-        return True
+        return not self.millis
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(path_of(file) for file, _ in self.files)
+        own = tuple(path_of(file) for file, _ in self.files)
+        return (*own, str(memory_path(self.token))) if self.millis else own
 
     def cut(self, size: int) -> tuple[ParquetPiece, ...]:
         """By files, and a large file by row groups."""
@@ -74,11 +83,11 @@ class ParquetPiece(Piece):
         """The rows of some of its files."""
         if files == self.files:
             return self
-        return self._with(replace(self, files=files))
+        return self._with(replace(self, files=files, token=new_token()))
 
     def of_rows(self, rows: Rows) -> ParquetPiece:
         """Some rows of its only file."""
-        return self._with(replace(self, rows=rows))
+        return self._with(replace(self, rows=rows, token=new_token()))
 
     def _with(self, part: ParquetPiece) -> ParquetPiece:
         """The part of this piece, whose relations still scan all of it."""
@@ -91,16 +100,36 @@ class ParquetPiece(Piece):
         sound = self.sound and (self.sound[0], of_it(self.sound[1]))
         return replace(part, relation=of_it(self.relation), sound=sound)
 
+    @property
+    def _range(self) -> tuple[int, int] | None:
+        return None if self.rows is None else (self.rows.first, self.rows.last)
+
     def _scan(self, broken: str = "replace") -> str:
-        rows = None if self.rows is None else (self.rows.first, self.rows.last)
-        return scan(self.paths, broken, rows)
+        rows = self._range
+        if self.raw:
+            return restored(scan([str(memory_path(self.token))], broken, rows), self.millis)
+        return scan([path_of(file) for file, _ in self.files], broken, rows)
 
     def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        yield self._sound(duck)
+        if self.millis and not converts(duck, self._scan(), self.millis):
+            yield from self._raw_scans(duck)
+        else:
+            yield self._sound(duck)
         for file, mark in self.files:
             with readable(file), file.path.open("rb", buffering=0) as raw:
                 if not mark.fits_parquet(raw.fileno()):
                     raise changed(file.name)
+
+    def _raw_scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        for file, mark in self.files:
+            path = path_of(file)
+            for groups, every in parts_of(path, self._range):
+                last = groups[-1]
+                rows = Rows(groups[0].first, last.first + last.rows - 1, 0)
+                hidden = every and self.sound is None  # perhaps rows have no numbers
+                some = replace(self, files=((file, mark),), rows=None if hidden else rows, raw=True)
+                with raw_copy(path, groups, memory_path(self.token)):
+                    yield self._with(some)._sound(duck)
 
     def _sound(self, duck: duckdb.DuckDBPyConnection) -> str:
         if self.sound is not None:
@@ -112,12 +141,15 @@ class ParquetPiece(Piece):
 
 def _row_ranges(path: str, size: int) -> Iterator[Rows]:
     """Row groups of a file, in parts of about so many bytes; none if it cannot be cut."""
-    columns = f"SELECT DISTINCT path_in_schema FROM parquet_metadata({literal(path)})"
-    groups = (
-        "SELECT any_value(row_group_num_rows), sum(total_compressed_size) "
-        f"FROM parquet_metadata({literal(path)}) GROUP BY row_group_id ORDER BY row_group_id"
-    )
-    with closing(connect(zone="UTC", memory=_MEMORY, readable=[path])) as duck:
+    with (
+        without_types(path, memory_path(new_token())) as bare,
+        closing(connect(zone="UTC", memory=_MEMORY, readable=[bare])) as duck,
+    ):
+        columns = f"SELECT DISTINCT path_in_schema FROM parquet_metadata({literal(bare)})"
+        groups = (
+            "SELECT any_value(row_group_num_rows), sum(total_compressed_size) "
+            f"FROM parquet_metadata({literal(bare)}) GROUP BY row_group_id ORDER BY row_group_id"
+        )
         try:
             names = [name for (name,) in duck.execute(columns).fetchall()]
             found = duck.execute(groups).fetchall()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +18,7 @@ from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.files.same_files import SameFiles
 from ameles.connectors.files.source import EndOf, FileSource
 from ameles.connectors.format import DEFAULT, Format, kind_of
-from ameles.connectors.parquet.column_types import check_type
+from ameles.connectors.parquet.column_types import check_text, check_type
 from ameles.connectors.parquet.columns import Columns, Footers, path_of
 from ameles.connectors.parquet.piece import ParquetPiece
 from ameles.connectors.parquet.scan import hides_places, scan, sound_scan, without_marks
@@ -80,7 +81,9 @@ class ParquetSource(FileSource):
     def _read(self, footers: Footers, matched: Matched, end_of: EndOf | None) -> Reading:
         problems = list(matched.problems)
         # files with the same columns in the same order are read as one relation
-        alike: dict[tuple[tuple[str, str], ...], list[tuple[NamedFile, Mark]]] = {}
+        alike: dict[
+            tuple[tuple[tuple[str, str], ...], frozenset[str]], list[tuple[NamedFile, Mark]]
+        ] = {}
         long_texts: set[str] = set()
         for place, file in matched.open:
             known = matched.marks[place]
@@ -96,11 +99,16 @@ class ParquetSource(FileSource):
                 problems.append(problem)
                 continue
             long_texts |= self._long_texts(columns)
-            alike.setdefault(tuple(columns.types.items()), []).append((file.file, mark))
+            millis = columns.millis.intersection(self._columns)
+            key = tuple(columns.types.items()), millis
+            alike.setdefault(key, []).append((file.file, mark))
             matched.marks[place] = mark
         pieces = (
-            self._piece([file for file, _ in some], dict(types), tuple(some), long_texts)
-            for types, some in alike.items()
+            replace(
+                self._piece([file for file, _ in some], dict(types), tuple(some), long_texts),
+                millis=tuple((name, dict(types)[name]) for name in sorted(millis)),
+            )
+            for (types, millis), some in alike.items()
         )
         return Reading(tuple(pieces), self._same.position(matched.taken()), tuple(problems))
 
@@ -125,6 +133,7 @@ class ParquetSource(FileSource):
                     why="columns are read by name",
                     tip=f"a file with all declared columns; it has {', '.join([*types][:20])}",
                 )
+            check_text(name, kind, types[name], file)
             if self._form.rules >= SCHEMA:
                 check_type(name, kind, types[name], self._form, file)
 
