@@ -6,12 +6,12 @@
     ./run bench live --profile            where the time of a step and of ingest goes
 
 Ingest is compared with a plain DuckDB insert of the same rows, from the same bytes, into a database
-on the same disk.  A step is compared with as many bare SQLite transactions of one row
-(synchronous = FULL) as the step has syncs; those are counted, not assumed.  A step that reads files
-is also compared with its floor: those transactions, the shortest query on its lines, and one look
-at each file.  Both sides of a ratio run in turns, and the best round of each counts.  Whether the
-cost of a step grows is told by the time that its computing takes, on which other users of the
-machine have less influence.
+on the same disk. A step is compared with as many bare SQLite transactions of one row (synchronous =
+FULL) as the step has syncs; those are counted, not assumed. A step that reads files is also
+compared with its floor: those transactions, the shortest query on its lines, and one look at each
+file; for a step without a sink, its own statements are run with no program around them. Both sides
+of a ratio run in turns, and the best round of each counts. Whether the cost of a step grows is told
+by the time that its computing takes, on which other users of the machine have less influence.
 """
 
 from __future__ import annotations
@@ -281,7 +281,9 @@ def run_steps(count: int, kind: str, profile: bool) -> dict[str, float]:
                 grown = max(resident() - CACHE, memory) / memory
                 floor.close()
                 bare.close()
+        alone = statements_alone(Path(above)) if kind == "bare" else 0.0
     return {
+        "alone": alone,
         "seconds": sum(times),
         "syncs": syncs[0] / count,
         "bare": bare.seconds / bare.count,
@@ -386,6 +388,60 @@ class Floor:
         self._duck.close()
 
 
+class Statements:
+    """The statements of a step without a sink, on its own store, with no program around them."""
+
+    SETTINGS = (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "secure_delete = ON",
+    )
+
+    def __init__(self, file: Path) -> None:
+        self._store = sqlite3.connect(file, isolation_level=None)
+        for setting in self.SETTINGS:
+            self._store.execute(f"PRAGMA {setting}").fetchall()
+        (self._step,) = self._store.execute("SELECT max(step) FROM step").fetchone()
+        (self._state,) = self._store.execute("SELECT snapshot FROM state").fetchone()
+        rows = ", ".join(["(1, ?, ?, ?, ?, ?, '')"] * KEYS)
+        self._insert = f"INSERT INTO release VALUES {rows}"
+        self.count, self.seconds = 0, 0.0
+
+    def go(self, count: int) -> None:
+        """So many steps."""
+        for _ in range(count):
+            step = self._step = self._step + 1
+            state = self._state[:20] + os.urandom(8) + self._state[28:-32] + os.urandom(32)
+            values = [
+                x for key in range(1, KEYS + 1) for x in (step, key, step, step - 9, step + 9)
+            ]
+            began = time.perf_counter()
+            self._store.execute("BEGIN IMMEDIATE")
+            self._store.execute("INSERT INTO step VALUES (1, ?, ?, ?)", (step, step, step + 1))
+            self._store.execute(self._insert, values)
+            self._store.execute("UPDATE state SET snapshot = ?", (state,))
+            self._store.execute("UPDATE stream SET released = ?, scheduled = ?", (step, step))
+            self._store.execute("COMMIT")
+            self.seconds += time.perf_counter() - began
+        self.count += count
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._store.close()
+
+
+def statements_alone(folder: Path) -> float:
+    """How many bare transactions the statements of a step without a sink take, in turns."""
+    statements, bare = Statements(folder / "bench.db"), Bare(folder / "beside.db")
+    for _ in range(TURN):
+        statements.go(TURN)
+        bare.go(TURN)
+    statements.close()
+    bare.close()
+    return statements.seconds / bare.seconds
+
+
 def run_insert(file: Path) -> dict[str, float]:
     """The same rows into a DuckDB database, in one insert."""
     with (
@@ -488,6 +544,8 @@ def steps(count: int, rounds: int) -> None:
             f"{one['syncs']:.1f} bare transactions of {sync * 1e3:.2f} ms; "
             f"{verdict('steps', ratio)}{above}"
         )
+        if one["alone"]:
+            print(f"  {'':36} its statements alone: {one['alone']:.2f} x a bare transaction")
         ratio = one["last"] / one["first"]
         print(
             f"  {'':36} computing: {one['first'] * 1e3:.2f} ms a step in the first thousand, "
