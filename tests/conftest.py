@@ -26,6 +26,7 @@ from tests import (
     kept_connections,
     kept_schemas,
     quick,
+    skips,
 )
 from tests.kafka_server import Cluster
 from tests.kept_commands import kept_commands
@@ -122,6 +123,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(kept_broker)
     quick.pytest_configure(config)
     forking.pytest_configure(config)
+    skips.pytest_configure(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -28,6 +29,13 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc"),
     pytest.mark.sqlite_only("it looks into one process"),
 ]
+# What the allocator can do, and not what the program says of it.
+GLIBC = sys.platform == "linux" and platform.libc_ver()[0] == "glibc"
+filling = pytest.mark.skipif(not GLIBC, reason="only glibc fills freed memory")
+
+
+def test_the_allocator_is_asked_where_it_can_fill_freed_memory() -> None:
+    assert overwrite_freed_memory() == GLIBC
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ def events_are_gone(memory: Memory) -> bool:
     return sum(memory.events) <= 0.02 * ROWS * STEPS
 
 
-@pytest.mark.skipif(not overwrite_freed_memory(), reason="the allocator cannot overwrite")
+@filling
 def test_events_noise_and_states_that_are_over_are_not_in_memory(tmp_path: Path) -> None:
     memory = searched(Sealed(tmp_path, COUNT, "one"))
     assert events_are_gone(memory)
@@ -136,7 +144,7 @@ def test_what_is_left_lying_is_found(tmp_path: Path) -> None:
     assert not events_are_gone(searched(Sealed(tmp_path, COUNT, "one"), "careless"))
 
 
-@pytest.mark.skipif(not overwrite_freed_memory(), reason="the allocator cannot overwrite")
+@filling
 def test_of_users_in_tables_nothing_is_left_but_the_last_state(tmp_path: Path) -> None:
     """With every statistic that a table can tell."""
     memory = searched(People(tmp_path, TABLES_AND_RESIDUES))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -30,6 +31,14 @@ def test_keys_are_new_each_time_and_wiped() -> None:
     assert all(len(key) == cipher.KEY and any(key) for key in keys)
     cipher.wipe(*keys)
     assert not any(any(key) for key in keys)
+
+
+def test_without_random_bytes_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buffer that nobody has filled would be a key that everybody knows."""
+    refusing = SimpleNamespace(getentropy=lambda buffer, size: -1)
+    monkeypatch.setattr(cipher, "_SYSTEM", refusing)
+    with pytest.raises(OSError, match="no random bytes"):
+        cipher.fresh_key()
 
 
 def test_the_buffers_of_a_save_and_a_load_are_wiped(rig: Rig) -> None:
