@@ -1,4 +1,4 @@
-"""Skips are refused where everything is installed: ``AMELES_TEST_SKIPS=refused``, as in ``.ci/run``.
+"""Where everything is installed, skips are refused: ``AMELES_TEST_SKIPS=refused``, as in CI.
 
 A skipped test is green, so a machine without Postgres, or a condition that is always true, would
 hide whatever the test is about.  Only the reasons below pass: what a container may forbid, whatever

@@ -1,4 +1,4 @@
-"""A run that refuses skips fails, but for reasons that are allowed; and a test that hangs is named."""
+"""A run that refuses skips fails, except for allowed reasons.  A test that hangs is named."""
 
 from __future__ import annotations
 

@@ -22,20 +22,25 @@ from functools import partial
 from ameles.engine.gathering.pending import Pending
 from tests.faults.removable_noise import MILLION
 from tests.faults.shim import Clock
+from tests.faults.victims import Victim
 from tests.faults.worlds import DAY, START, World
 
 BASE = 4  # a row weighs a power of it: one that is counted twice is a digit 2
 ROWS = 10
-LIMIT = 600.0  # seconds after which nothing happens any more, on any machine
 OPENING = 4  # changes of a vault's key before any row, when it is made or opened, at the most
 _NOWHERE = b"{no row\n"  # a line that counts nowhere
 
 
 class InputRows:
-    """The standard input of a world: what was written, and what must be counted."""
+    """The standard input of a world: what was written, and what must be counted.
 
-    def __init__(self, world: World, pipe: int, limit: float = LIMIT) -> None:
+    ``limit`` is how many seconds to wait for an engine that may never keep a row.  Without one
+    there is no hurry: a program that lives goes on, however busy the machine is.
+    """
+
+    def __init__(self, world: World, pipe: int, limit: float | None = None) -> None:
         self.world = world
+        self.reader: Victim | None = None  # who reads the rows now
         self.safe: set[int] = set()
         self._pipe = pipe
         self._limit = limit
@@ -115,8 +120,11 @@ class InputRows:
                     return
             except (sqlite3.DatabaseError, FileNotFoundError):
                 pass  # it is only now being made
-            if time.monotonic() - since > self._limit:
+            if self._limit is not None and time.monotonic() - since > self._limit:
                 raise TimeoutError("A row that was read is not kept.")
+            if self.reader is not None and not self.reader.alive:
+                code, words = self.reader.ended(), self.reader.words
+                raise ChildProcessError(f"The program ended by itself, with {code}: {words}")
             time.sleep(0.002)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.faults.choices import Choices
-from tests.faults.input_rows import LIMIT, ROWS, InputRows
+from tests.faults.input_rows import ROWS, InputRows
 from tests.faults.shim import Clock
 from tests.faults.victims import Victim, Victims
 from tests.faults.witness import Witness
@@ -131,7 +131,7 @@ def follow_life(world: World, clock: Clock, choices: Choices, kills: int) -> Out
 
 
 def feed_life(
-    world: World, clock: Clock, choices: Choices, kills: int, *, limit: float = LIMIT
+    world: World, clock: Clock, choices: Choices, kills: int, *, limit: float | None = None
 ) -> Outcome:
     """A program that follows standard input: rows are counted once or, if it was killed before
     they were kept, perhaps never.  Some are kept for a step that is open, some are released."""
@@ -145,7 +145,7 @@ def feed_life(
     job = world.follow(clock, fifo)
     try:
         for row in range(kills):
-            victim = world.victims.start(job)
+            victim = rows.reader = world.victims.start(job)
             if row < ROWS:
                 rows.write(row)
             if row < ROWS and choices.chance(40):
