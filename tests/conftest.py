@@ -68,8 +68,8 @@ AT_LENGTH = {
         *("launch_checks", "launched_files", "new_sources", "owner_check", "owner_check_formats"),
         *("launching", "rotated", "sealed_states", "stream_sinks", "window_phase"),
         *("restarting_crash", "restarting_plans", "sink_fence", "sink_places"),
-        *("carriage_returns", "chosen_bounds", "descriptions", "equal_places", "receiving"),
-        *("remote_delivery", "places", "batches_after_failures", "end_of_posted_streams"),
+        *("carriage_returns", "chosen_bounds", "descriptions", "fair", "receiving"),
+        *("remote_delivery", "batches_after_failures", "end_of_posted_streams"),
         *("room_for_batches", "discovered_keys", "discovered_streams", "prepared_queries"),
     ),
     "cli": (

@@ -23,6 +23,7 @@ from unittest import mock
 from ameles.core.noise import Noise
 from ameles.core.release import Release
 from ameles.engine.engine import Engine, Report
+from ameles.engine.gathering.event_sql import EventSql
 from ameles.mechanisms.discovery.key_discovery import KeyDiscovery
 from ameles.noise import Zero
 from ameles.plan.plan import Plan, read_plan_text
@@ -52,12 +53,6 @@ class Event(NamedTuple):
     @property
     def fields(self) -> tuple[str, ...]:
         return (f"{self.at:%Y-%m-%dT%H:%M:%SZ}", *self[1:4], str(self.amount))
-
-    def place(self, salt: bytes) -> int:
-        """The event's place in its user's order."""
-        us = int(self.at.timestamp()) * 1_000_000
-        joined = chr(31).join([salt.hex(), str(us), *self[1:4], str(self.amount)])
-        return int(hashlib.sha256(joined.encode()).hexdigest()[:16], 16)
 
 
 def same_salt() -> Any:
@@ -195,13 +190,47 @@ class Rule:
             steps = self.used[span, who]
             if len(steps) < (privacy.max_steps or 1):
                 steps.add(step)
-                mine.sort(key=lambda event: event.place(self.salt))
-                kept[who] = mine[: privacy.max_per_step]
+                kept[who] = self.order(mine, step, "kept")[: privacy.max_per_step]
         for release in self.plan.releases:
             if release.name not in self.books:
                 self.books[release.name] = Book(self.plan, release)
-            self.books[release.name].step(step, span, kept)
+            book = self.books[release.name]
+            records = {
+                who: self.order(
+                    [event for event in mine if book.cell(event) is not None], step, "record", book
+                )
+                for who, mine in kept.items()
+            }
+            book.step(step, span, records)
         self.released = step
+
+    def order(
+        self, mine: Iterable[Event], step: int, use: str, book: Book | None = None
+    ) -> list[Event]:
+        """Events of one user and step in that user's order, by the answers of one release or all.
+
+        Of the engine it asks only in which order the answers stand.
+        """
+        sql = EventSql(self.plan)
+        answers: dict[str, Callable[[Event], object]] = {}
+        for release in self.plan.releases:
+            if book is None or book.release.name == release.name:
+                here = Book(self.plan, release)
+                answers[sql.cells[release.name]] = here.cell
+                answers[sql.words[release.name]] = lambda event: f"{len(event.tag)}:{event.tag}"
+                for name in sql.amounts[release.name]:
+                    answers[name] = lambda event: max(-2, min(5, event.amount))
+        names = [name for name in sql.columns if name in answers]
+        numbers: Counter[tuple[str, ...]] = Counter()
+        places = []
+        for event in mine:
+            found = (answers[name](event) for name in names)
+            texts = tuple("" if one is None else str(one) for one in found)
+            numbers[texts] += 1
+            user = hashlib.sha256(f"{self.salt.hex()}{event.who}".encode()).hexdigest()[:32]
+            told = [self.salt.hex(), use, user, str(step), *texts, str(numbers[texts])]
+            places.append((hashlib.sha256(chr(31).join(told).encode()).digest()[:8], event))
+        return [event for _, event in sorted(places)]
 
     def published(self) -> dict[tuple[str, int, str], tuple[float | None, str]]:
         return {

@@ -10,16 +10,15 @@ import pytest
 from ameles.core.guarantee import USER
 from ameles.engine.gathering import crowded
 from ameles.engine.gathering.contribution_bounds import ContributionBounds
-from ameles.engine.gathering.crowded import hold_without_crowds, without_crowds
-from ameles.engine.gathering.event_sql import foremost
+from ameles.engine.gathering.crowded import Choice
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 
-# 500 events of 30 users in 4 steps; most have more than the smaller bounds allow
+# 500 events of 30 users in 4 steps, many of them equal; most users exceed the smaller bounds
 EVENTS = (
-    "SELECT n % 4 + 1 AS step, 'u' || (n * n % 30) AS who, hash(n, 'place') AS place, "
-    "hash(n * n % 30) AS part, n AS cell FROM range(500) AS events(n)"
+    "SELECT n % 4 + 1 AS step, 'u' || (n * n % 30) AS key, hash(n * n % 30) AS part, "
+    "n % 9 AS cell, CASE WHEN n % 5 > 0 THEN 'w' || n % 5 END AS word FROM range(500) AS events(n)"
 )
-COLUMNS = "step, who, place, part, cell"
+COLUMNS = "step, key, part, cell, word"
 
 
 @pytest.fixture
@@ -28,26 +27,32 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def kept(duck: duckdb.DuckDBPyConnection, per_step: int) -> list[tuple[int, ...]]:
-    with TemporaryTables(duck) as tables:
-        kept = without_crowds(tables, EVENTS, bounds_of(per_step))
-        return sorted(duck.execute(kept).fetchall())
-
-
-def bounds_of(per_step: int) -> ContributionBounds:
-    return ContributionBounds(
-        unit=USER, per_step=per_step, max_steps=1, lifetime=None, answers=("cell",), marks=()
+def choice_of(tables: TemporaryTables, per_step: int) -> Choice:
+    bounds = ContributionBounds(
+        unit=USER,
+        per_step=per_step,
+        max_steps=1,
+        lifetime=None,
+        answers=("cell", "word"),
+        marks=(),
+        words=("word",),
     )
+    return Choice(tables, bounds, b"a salt", hashed=False)
+
+
+def kept(duck: duckdb.DuckDBPyConnection, per_step: int) -> list[tuple[object, ...]]:
+    with TemporaryTables(duck) as tables:
+        kept = choice_of(tables, per_step).kept(EVENTS)
+        return duck.execute(f"SELECT {COLUMNS} FROM ({kept}) ORDER BY ALL").fetchall()
 
 
 def held(
-    duck: duckdb.DuckDBPyConnection, per_step: int, needed: str = "true"
-) -> list[tuple[int | None, ...]]:
+    duck: duckdb.DuckDBPyConnection, per_step: int, where: str = "true"
+) -> list[tuple[object, ...]]:
     with TemporaryTables(duck) as tables:
-        columns = "step BIGINT, who VARCHAR, place UBIGINT, part UBIGINT, cell BIGINT"
-        fresh = tables.create_empty("fresh", columns)
-        hold_without_crowds(tables, fresh, EVENTS, bounds_of(per_step), needed=needed)
-        return duck.execute(f"SELECT {COLUMNS} FROM {fresh} ORDER BY ALL").fetchall()
+        table = tables.create("held", EVENTS)
+        choice_of(tables, per_step).keep(table, where)
+        return duck.execute(f"SELECT {COLUMNS} FROM {table} ORDER BY ALL").fetchall()
 
 
 @pytest.mark.parametrize("hashes", [1, 7, 1 << 32])  # one crowd, several, hardly any
@@ -59,20 +64,50 @@ def test_as_if_all_were_put_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(crowded, "_HASHES", hashes)
-    plain = f"SELECT {COLUMNS} FROM ({EVENTS}) {foremost('who', per_step, ['cell'])}"
-    expected = sorted(duck.execute(plain).fetchall())
+    with TemporaryTables(duck) as tables:
+        placed = choice_of(tables, per_step).placed(EVENTS, ("cell", "word"), "kept")
+    nth = "row_number() OVER (PARTITION BY key, step ORDER BY place, cell, word)"
+    plain = f"SELECT {COLUMNS} FROM ({placed}) QUALIFY {nth} <= {per_step} ORDER BY ALL"
+    expected = duck.execute(plain).fetchall()
     assert kept(duck, per_step) == held(duck, per_step) == expected
-    # Without most places the same events are kept, and the places that are needed are there.
-    some = held(duck, per_step, "step > 3")
-    assert sorted((step, who, cell) for step, who, _, _, cell in some) == sorted(
-        (step, who, cell) for step, who, _, _, cell in expected
-    )
-    assert [row for row in some if row[0] == 4] == [row for row in expected if row[0] == 4]
+    # rows of other steps stay as they are
+    some = [row for row in held(duck, per_step, "step <= 2") if row[0] in (3, 4)]
+    assert some == [row for row in held(duck, 1000) if row[0] in (3, 4)]
 
 
 def test_a_crowd_that_is_not_put_in_order_is_seen(
     duck: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sound = kept(duck, 3)
-    monkeypatch.setattr(crowded, "foremost", lambda user, per_step, answers: "")
+    monkeypatch.setattr(
+        Choice,
+        "_crowded",
+        lambda self, rows: self.tables.create("crowded", (f"SELECT crowd FROM ({rows}) LIMIT 0")),
+    )
     assert len(kept(duck, 3)) == len(held(duck, 3)) == 500 > len(sound)
+
+
+def test_places_tell_apart_what_joined_texts_would_not(duck: duckdb.DuckDBPyConnection) -> None:
+    """A word may have the character that joins texts; its length says where it ends."""
+    pairs = [("a", "b\x1fc"), ("a\x1fb", "c"), ("1:a", "x"), (None, ""), ("", None)]
+    rows = ", ".join(
+        f"({', '.join('NULL' if one is None else repr(one) for one in pair)})".replace(
+            "'a\\x1fb'", "'a' || chr(31) || 'b'"
+        ).replace("'b\\x1fc'", "'b' || chr(31) || 'c'")
+        for pair in pairs
+    )
+    bounds = ContributionBounds(
+        unit=USER,
+        per_step=1,
+        max_steps=1,
+        lifetime=None,
+        answers=("one", "other"),
+        marks=(),
+        words=("one", "other"),
+    )
+    with TemporaryTables(duck) as tables:
+        choice = Choice(tables, bounds, b"a salt", hashed=False)
+        events = f"SELECT 1 AS step, 'ada' AS key, one, other FROM (VALUES {rows}) AS e(one, other)"
+        placed = choice.placed(events, ("one", "other"), "kept")
+        found = duck.execute(f"SELECT DISTINCT place FROM ({placed})").fetchall()
+    assert len(found) == len(pairs)

@@ -16,7 +16,7 @@ from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.bounding import Bounding
-from ameles.engine.gathering.crowded import hold_without_crowds
+from ameles.engine.gathering.crowded import Choice
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.store import open_store
@@ -90,8 +90,7 @@ def aged(world: World) -> None:
         assert stream is not None
         pending = Pending.from_bytes(transaction.pending(stream) or b"")
         pending.state.made_by = "0.1"
-        for name in ("part", "place"):
-            pending.state.arrays[name] = ~pending.state.arrays[name]
+        pending.state.arrays["part"] = ~pending.state.arrays["part"]
         transaction.set_pending(stream, pending.to_bytes())
 
 
@@ -211,36 +210,6 @@ def test_bounds_as_events_pass_are_those_of_events_that_are_held(
     assert not passed
 
 
-@pytest.mark.parametrize("unit", [USER, WINDOW])
-def test_places_are_computed_only_where_events_may_be_put_in_order(
-    unit: str, crowd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Events of open steps wait for others of the same users, and for those their places matter."""
-    monkeypatch.setattr("ameles.engine.running.launch.os", SimpleNamespace(urandom=bytes))
-    more = [row(4 + n % 3, who=f"u{n % 11}", hour=n % 24, region="south") for n in range(99)]
-    later = World(tmp_path / "later", COUNT).write(more).file
-    asked: list[str] = []
-
-    def released(name: str, needed: str | None = None) -> list[object]:
-        def hold(*given: Any, **named: Any) -> None:
-            asked.append(named["needed"])
-            hold_without_crowds(*given, **named | ({} if needed is None else {"needed": needed}))
-
-        monkeypatch.setattr("ameles.engine.gathering.bounding.hold_without_crowds", hold)
-        world = World(tmp_path / name, COUNT + STEP + SUM, unit=unit)
-        world.text = world.text.replace("events.csv", "*.parquet")
-        shutil.copy(crowd / "one.parquet", world.folder)
-        world.run(3)
-        read = f"SELECT * FROM read_csv('{later}', all_varchar = true)"
-        duckdb.connect().execute(f"COPY ({read}) TO '{world.folder}/more.parquet'")
-        world.run(8)
-        return list(world.releases())
-
-    assert released("some") == released("all", "true")
-    assert asked == ["step > 3", "true"] * 2
-    assert released("none", "place IS NULL") != released("again")
-
-
 @pytest.mark.parametrize("broken", ["nobody has too many", "the crowd is lost"])
 def test_bounds_as_events_pass_matter(
     broken: str, crowd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -248,14 +217,9 @@ def test_bounds_as_events_pass_matter(
     sound = in_parquet(crowd, tmp_path / "sound")
     sound.run(8)
     if broken == "nobody has too many":
-        monkeypatch.setattr(
-            "ameles.engine.gathering.crowded.foremost", lambda user, per_step, answers: ""
-        )
+        monkeypatch.setattr(Choice, "kept", lambda self, rows: rows)
     else:
-        monkeypatch.setattr(
-            "ameles.engine.gathering.crowded.foremost",
-            lambda user, per_step, answers: "WHERE false",
-        )
+        monkeypatch.setattr(Choice, "kept", lambda self, rows: f"SELECT * FROM ({rows}) LIMIT 0")
     unsound = in_parquet(crowd, tmp_path / "unsound")
     unsound.run(8)
     assert unsound.values("daily") != sound.values("daily")

@@ -7,8 +7,7 @@ rules are for new streams, and a stream that was launched goes on under its own.
     1   as in stores of the versions 1 and 2
     2   ids of users have one canonical form; weights are clamped; times are read as ISO 8601 says;
         a dot in the name of a column of JSON is a path; texts over 1 MiB in Parquet are missing
-    3   which of a user's events count, where there are too many, is decided by SHA-256, not by
-        DuckDB's hash, which differs from version to version
+    3   nothing: it was about the choice among a user's events, which is the same for all streams
     4   a text with broken characters is no key
 """
 
@@ -21,5 +20,4 @@ ISO = 2  # all of ISO 8601 is read
 PATHS = 2  # a dot in the name of a column of JSON is a path
 LONG_TEXTS = 2  # a text over 1 MiB in Parquet is missing
 SCHEMA = 2  # a Parquet column whose type cannot be its kind is refused
-PLACES = 3  # the order of a user's events is by SHA-256
 SOUND_KEYS = 4  # a text with broken characters is no key

@@ -54,11 +54,10 @@ class MapJob:
                 yield from self._shards(number, self._keyed(duck, piece))
 
     def _keyed(self, duck: duckdb.DuckDBPyConnection, piece: Piece) -> Arrays:
-        """The events of a piece, bounded within it; of one share of the users after the other, if
-        not all of them fit into memory."""
+        """The events of a piece; of one share of the users after the other, if not all of them fit
+        into memory."""
         bounds = ContributionBounds.of(self.plan)
-        place = EventSql(self.plan).place(self.salt)
-        bounding = Bounding(duck, bounds, self.moment, self.salt, None, place)
+        bounding = Bounding(duck, bounds, self.moment, self.salt, None)
         passes = 1
         while True:
             try:
@@ -67,7 +66,7 @@ class MapJob:
                     # closed even on failure, so that a retry can read the piece again
                     selects = closing(self._selected(duck, piece, share, passes))
                     with quiet("splitting events by users"), selects as selected:
-                        parts.append(bounding.with_keys(selected, single=piece.single))
+                        parts.append(bounding.with_keys(selected))
                 return stacked(parts)
             except OutOfMemory:
                 if passes >= MOST_PASSES:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, SeenUsers
+from ameles.engine.gathering.crowded import Choice
 from ameles.engine.gathering.event_sql import user_key
 from ameles.engine.gathering.key_records import KeyRecords
 from ameles.engine.gathering.keyed_rows import fetched_rows, packed
@@ -25,33 +26,59 @@ from ameles.noise.arrays import IntArray
 class Bounded:
     """Rows under the bounds of a plan, in tables that last as long as their ``with`` block."""
 
-    tables: TemporaryTables
-    bounds: ContributionBounds
+    choice: Choice  # among the rows of each user
     moment: Moment
-    salt: bytes
     rows: str  # SQL: a SELECT of the rows that count now
     held: str | None  # the table of events that may belong to open steps; None: there are none
     users: str | None = None  # the table of users in closing steps, if users are remembered
     remembered: str | None = None  # the table of what earlier runs remembered about these users
-    hashed: bool = True  # whether users are keyed hashes, as in the store, or ids
 
     def __repr__(self) -> str:
         return "<Bounded>"
 
+    @property
+    def tables(self) -> TemporaryTables:
+        """The owner of its tables."""
+        return self.choice.tables
+
+    @property
+    def bounds(self) -> ContributionBounds:
+        """The bounds of the plan."""
+        return self.choice.bounds
+
+    @property
+    def _hashed_user(self) -> str:
+        """SQL: the keyed hash of a row's user."""
+        return "key" if self.choice.hashed else user_key(self.choice.salt, "key")
+
     def once(self, cell: str, release: str, span: Literal["step", "life"]) -> str:
-        """SQL: the (step, cell) of each user, for a release in which a user counts once."""
-        if span == "step":
-            unseen, one = "", f"key, step ORDER BY place, {cell}"
-        else:
+        """SQL: the (step, cell) of each user, for a release in which a user counts once.
+
+        It is the cell of an event that each of the user's events may be, with the same chance: the
+        first in the user's order, of the first step for ``life``.  Who has one cell needs no order.
+        """
+        there = f"{cell} IS NOT NULL"
+        if span == "life":
             bit = _bit(self.bounds.marks.index(release))
             known = f"SELECT key, span FROM {self.remembered} WHERE (marks & {bit}) <> 0"
-            unseen, one = (
-                f"ANTI JOIN ({known}) USING (key, span) ",
-                f"key, span ORDER BY step, place, {cell}",
-            )
+            first = "rank() OVER (PARTITION BY key, span ORDER BY step) = 1"
+            there = f"ANTI JOIN ({known}) USING (key, span) WHERE {there} QUALIFY {first}"
+        else:
+            there = f"WHERE {there}"
+        counted = f"SELECT key, step, {cell} AS cell FROM ({self.rows}) {there}"
+        cells = self.tables.create(
+            "cells", f"SELECT key, step, cell, count(*) AS times FROM ({counted}) GROUP BY ALL"
+        )
+        several = self.tables.create(
+            "several", f"SELECT key, step FROM {cells} GROUP BY ALL HAVING count(*) > 1"
+        )
+        mine = f"{cells} SEMI JOIN {several} USING (key, step)"
+        each = f"SELECT key, step, cell FROM (SELECT *, unnest(range(times)) FROM {mine})"
+        nth = "row_number() OVER (PARTITION BY key, step ORDER BY place, cell)"
         return (
-            f"SELECT step, {cell} AS cell FROM ({self.rows}) {unseen}WHERE {cell} IS NOT NULL "
-            f"QUALIFY row_number() OVER (PARTITION BY {one}) = 1"
+            f"SELECT step, cell FROM {cells} ANTI JOIN {several} USING (key, step) UNION ALL "
+            f"(SELECT step, cell FROM ({self.choice.placed(each, ['cell'], 'once')}) "
+            f"QUALIFY {nth} = 1)"
         )
 
     def records(self, word: str, cell: str, amounts: Sequence[str], *, once: bool) -> KeyRecords:
@@ -59,21 +86,21 @@ class Bounded:
 
         If a user counts ``once``, of a step and a key the first record is there alone.
         """
-        one = f"PARTITION BY key, step, {word} ORDER BY place, {cell}"
-        first = f"QUALIFY row_number() OVER ({one}) = 1" if once else ""
-        known = f"{cell} IS NOT NULL AND {word} IS NOT NULL"
-        # computed once: in a passing scan, places take long
-        rows = self.tables.create("records", f"SELECT * FROM ({self.rows}) WHERE {known} {first}")
+        known = f"SELECT * FROM ({self.rows}) WHERE {cell} IS NOT NULL AND {word} IS NOT NULL"
+        facts = [name for name in self.bounds.answers if name in (word, cell, *amounts)]
+        nth = f"row_number() OVER (PARTITION BY key, step, {word} ORDER BY place, {cell})"
+        first = f" QUALIFY {nth} = 1" if once else ""
+        placed = self.choice.placed(known, facts, "record")
+        rows = self.tables.create("records", f"SELECT * FROM ({placed}){first}")
         words = self.tables.create(
             "words",
             f"SELECT word, row_number() OVER () - 1 AS number FROM "
             f"(SELECT DISTINCT {word} AS word FROM {rows})",
         )
         texts = self.tables.fetched(f"SELECT word FROM {words} ORDER BY number")["word"]
-        key = "key" if self.hashed else user_key(self.salt, "key")
         added = "".join(f", {name} AS added_{n}" for n, name in enumerate(amounts))
         found = self.tables.fetched(
-            f"SELECT step, {key} AS hashed, place, number, {cell} AS cell{added} "
+            f"SELECT step, {self._hashed_user} AS hashed, place, number, {cell} AS cell{added} "
             f"FROM {rows} JOIN {words} ON {rows}.{word} = {words}.word"
         )
         self.tables.drop(rows)
@@ -114,9 +141,9 @@ class Bounded:
             marked = f"SELECT key, {bits} AS bits {mine} GROUP BY key"
             both = f"({rows}) JOIN ({marked}) USING (key)"
             rows = f"SELECT * REPLACE (marks | bits AS marks) FROM {both}"
-        key = "key" if self.hashed else user_key(self.salt, "key")
         seen = self.tables.fetched(
-            f"SELECT {key} AS key, least(used + steps, {bounds.max_steps}) AS steps, marks "
+            f"SELECT {self._hashed_user} AS key, "
+            f"least(used + steps, {bounds.max_steps}) AS steps, marks "
             f"FROM ({rows}) WHERE used < {bounds.max_steps} ORDER BY key"
         )
         users = [bytes(key) for key in seen["key"]]

@@ -16,8 +16,8 @@ import numpy as np
 
 from ameles.engine.gathering.bounded_reading import Bounded
 from ameles.engine.gathering.contribution_bounds import ContributionBounds, Lookup
-from ameles.engine.gathering.crowded import hold_without_crowds, without_crowds
-from ameles.engine.gathering.event_sql import foremost, user_key
+from ameles.engine.gathering.crowded import Choice
+from ameles.engine.gathering.event_sql import user_key
 from ameles.engine.gathering.keyed_rows import fetched_rows, given_rows, selected_rows
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.packed_arrays import Arrays
@@ -33,8 +33,6 @@ class Bounding:
     moment: Moment
     salt: bytes = field(repr=False)
     lookup: Lookup | None  # None: nothing is remembered yet
-    place: str = "place"  # SQL: an event's place, from the columns of a scan
-    ordered: bool = True  # releases ask for the places of events in closing steps
 
     @contextmanager
     def passing(self, select: str) -> Iterator[Bounded]:
@@ -43,16 +41,15 @@ class Bounding:
         Only for bounds that remember nothing: then steps are independent, and only the events of
         steps that stay open are held.  The scan must stay open until the rows are read.
         """
-        target = self.moment.target
+        target, rows = self.moment.target, self._named(select)
         with TemporaryTables(self.duck) as tables:
-            held, closing = None, ""
+            held, closing = None, rows
             if self._ahead(tables, f"({select})"):
-                ahead = f"SELECT * FROM ({select}) WHERE step > {target}"
-                fresh, _ = self._fresh(tables, [ahead])
-                held, closing = self._keyed(tables, fresh), f" WHERE step <= {target}"
-            kept = self._uncrowded(tables, f"SELECT * FROM ({select}){closing}")
-            rows = f"SELECT *, who AS key FROM ({kept})"
-            yield self._bounded(tables, rows, held, hashed=False)
+                fresh = self._fresh(tables, [f"SELECT * FROM ({select}) WHERE step > {target}"])
+                held = self._keyed(tables, fresh)
+                closing = f"SELECT * FROM ({rows}) WHERE step <= {target}"
+            choice = self._choice(tables, hashed=False)
+            yield self._bounded(choice, choice.kept(closing), held)
 
     @contextmanager
     def holding(
@@ -62,71 +59,48 @@ class Bounding:
         *,
         share: int = 0,
         passes: int = 1,
-        single: bool = False,
     ) -> Iterator[Bounded]:
         """Holds the events of one share of the users, together with their waiting events."""
         with TemporaryTables(self.duck) as tables:
-            # Events of open steps are put in order once more, together with those that come later.
-            ahead = not self.ordered and not waiting
-            needed = f"step > {self.moment.target}" if ahead else "true"
-            fresh, scans = self._fresh(tables, selects, single=single, needed=needed)
+            fresh = self._fresh(tables, selects)
             known = self.bounds.remembers and self.lookup is not None
-            if waiting or scans > 1 or known or self._ahead(tables, fresh):
+            if waiting or known or self._ahead(tables, fresh):
                 mine = "" if passes == 1 else f" WHERE part % {passes} = {share}"
-                again = bool(waiting) or scans > 1
-                held = self._keyed(tables, fresh, waiting, mine, again=again)
+                held = self._keyed(tables, fresh, waiting, mine)
                 yield self._allowed(tables, held)
             else:  # hashes are slower than ids, and not needed here
-                yield self._allowed(tables, f"(SELECT *, who AS key FROM {fresh})", hashed=False)
+                yield self._allowed(tables, fresh, hashed=False)
 
     @contextmanager
     def keyed(self, rows: Arrays) -> Iterator[Bounded]:
         """Holds rows that ``with_keys`` gave, here or in other processes."""
         with TemporaryTables(self.duck) as tables:
-            kept = f"SELECT * FROM ({selected_rows(self.bounds)}) {self._foremost('key')}"
-            yield self._allowed(tables, tables.create_from("keyed", given_rows(rows), kept))
+            selected = selected_rows(self.bounds)
+            yield self._allowed(tables, tables.create_from("keyed", given_rows(rows), selected))
 
-    def with_keys(self, selects: Iterable[str], *, single: bool = False) -> Arrays:
-        """The events of some scans, bounded within each scan, with keyed hashes of users."""
+    def with_keys(self, selects: Iterable[str]) -> Arrays:
+        """The events of some scans, with keyed hashes of users, and no bounds applied."""
         with TemporaryTables(self.duck) as tables:
-            fresh, _ = self._fresh(tables, selects, single=single)
+            fresh = self._fresh(tables, selects)
             return fetched_rows(tables, self.bounds, self._keyed(tables, fresh))
 
-    def _fresh(
-        self,
-        tables: TemporaryTables,
-        selects: Iterable[str],
-        *,
-        single: bool = False,
-        needed: str = "true",
-    ) -> tuple[str, int]:
-        """The table of new events, bounded within each scan, and the number of scans.
+    def _named(self, select: str) -> str:
+        """SQL: the events of a scan, with ids of users as keys."""
+        return f"SELECT {self.bounds.columns('step', 'who AS key', 'part')} FROM ({select})"
 
-        Of a ``single`` scan, only the places that are ``needed`` are there.
-        """
+    def _fresh(self, tables: TemporaryTables, selects: Iterable[str]) -> str:
+        """The table of new events, with ids of users as keys."""
         words = self.bounds.words
         answers = "".join(
             f", {name} {'VARCHAR' if name in words else 'BIGINT'}" for name in self.bounds.answers
         )
-        columns = f"step BIGINT, who VARCHAR, place UBIGINT, part UBIGINT{answers}"
-        fresh, scans = tables.create_empty("fresh", columns), 0
+        fresh = tables.create_empty("fresh", f"step BIGINT, key VARCHAR, part UBIGINT{answers}")
         for select in selects:
-            scans += 1
-            if single:  # the file is large, and quick to read again
-                hold_without_crowds(
-                    tables, fresh, select, self.bounds, place=self.place, needed=needed
-                )
-            else:
-                columns = self.bounds.columns("step", "who", "place", "part")
-                kept = f"SELECT {columns} FROM ({select}) {self._foremost('who')}"
-                tables.insert(fresh, kept)
-        return fresh, scans
+            tables.insert(fresh, self._named(select))
+        return fresh
 
-    def _uncrowded(self, tables: TemporaryTables, select: str) -> str:
-        return without_crowds(tables, select, self.bounds, self.place)
-
-    def _foremost(self, user: str) -> str:
-        return foremost(user, self.bounds.per_step, self.bounds.answers)
+    def _choice(self, tables: TemporaryTables, *, hashed: bool) -> Choice:
+        return Choice(tables, self.bounds, self.salt, hashed)
 
     def _keyed(
         self,
@@ -134,32 +108,29 @@ class Bounding:
         fresh: str,
         waiting: Arrays | None = None,
         mine: str = "",
-        *,
-        again: bool = False,
     ) -> str:
         """The table of events with users as keyed hashes, together with the waiting events."""
-        names = self.bounds.columns("step", "key", "place", "part")
-        users = f"(SELECT DISTINCT who FROM {fresh})"
-        hashes = f"SELECT who, {user_key(self.salt, 'who')} AS key FROM {users}"
-        rows = f"SELECT {names} FROM {fresh} JOIN ({hashes}) USING (who)"
-        order = self._foremost("key")
-        if not waiting:
-            held = f"SELECT * FROM ({rows}) {order}" if again else rows
-            table = tables.create("keyed", held)
-        else:
+        names = self.bounds.columns("step", "hashed AS key", "part")
+        users = f"(SELECT DISTINCT key FROM {fresh})"
+        hashes = f"SELECT key, {user_key(self.salt, 'key')} AS hashed FROM {users}"
+        rows = f"SELECT {names} FROM {fresh} JOIN ({hashes}) USING (key)"
+        if waiting:
             rows += f" UNION ALL {selected_rows(self.bounds, mine)}"
-            given = given_rows(waiting)
-            table = tables.create_from("keyed", given, f"SELECT * FROM ({rows}) {order}")
+            table = tables.create_from("keyed", given_rows(waiting), rows)
+        else:
+            table = tables.create("keyed", rows)
         tables.drop(fresh)  # so that the rows are in memory only once
         return table
 
     def _allowed(self, tables: TemporaryTables, held: str, *, hashed: bool = True) -> Bounded:
-        """The events in closing steps that belong to the first steps of each user."""
+        """The events in closing steps that each user keeps, in the first steps of each user."""
         bounds, most = self.bounds, self.bounds.max_steps
-        names = bounds.columns("step", "key", "place", "span")
-        rows = f"SELECT *, {bounds.span} AS span FROM {held} WHERE step <= {self.moment.target}"
+        choice, closing = self._choice(tables, hashed=hashed), f"step <= {self.moment.target}"
+        choice.keep(held, closing)
+        names = bounds.columns("step", "key", "span")
+        rows = f"SELECT *, {bounds.span} AS span FROM {held} WHERE {closing}"
         if not bounds.remembers:
-            return self._bounded(tables, f"SELECT {names} FROM ({rows})", held, hashed=hashed)
+            return self._bounded(choice, f"SELECT {names} FROM ({rows})", held)
         remembered = self._remembered(tables, held, hashed=hashed)
         present = f"SELECT key, span, count(DISTINCT step) AS steps FROM ({rows}) GROUP BY ALL"
         users = tables.create(
@@ -179,7 +150,7 @@ class Bounding:
             f"SELECT {names} FROM ({rows}) ANTI JOIN {busy} USING (key, span) "
             f"UNION ALL SELECT {names} FROM {limited}"
         )
-        return self._bounded(tables, kept, held, users, remembered, hashed=hashed)
+        return self._bounded(choice, kept, held, users, remembered)
 
     def _remembered(self, tables: TemporaryTables, held: str, *, hashed: bool) -> str:
         """The table of what earlier runs remembered about these users, in the current window."""
@@ -201,24 +172,19 @@ class Bounding:
 
     def _bounded(
         self,
-        tables: TemporaryTables,
+        choice: Choice,
         rows: str,
         held: str | None,
         users: str | None = None,
         remembered: str | None = None,
-        *,
-        hashed: bool = True,
     ) -> Bounded:
         return Bounded(
-            tables=tables,
-            bounds=self.bounds,
+            choice=choice,
             moment=self.moment,
-            salt=self.salt,
             rows=rows,
             held=held,
             users=users,
             remembered=remembered,
-            hashed=hashed,
         )
 
     def _ahead(self, tables: TemporaryTables, table: str) -> bool:

@@ -1,8 +1,8 @@
 """Bounds: which events of each user count, across keys and releases, before any condition.
 
-In a step a user keeps at most ``max_per_step`` events, those with the smallest keyed hash.  Of all
-steps with events, a user keeps the first ``max_steps``.  With windows of time both limits start
-again at each edge.  Which events of a user are kept depends on that user's events alone.
+In a step a user keeps ``max_per_step`` events, a fair sample (``crowded.py``).  Of all steps
+with events, a user keeps the first ``max_steps``.  With windows of time both limits start again at
+each edge.  Which events of a user are kept depends on that user's events alone.
 """
 
 from __future__ import annotations

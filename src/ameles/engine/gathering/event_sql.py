@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ameles.connectors.typed_columns import HEAVIEST
-from ameles.core.rules import PLACES
 from ameles.engine.gathering.moment import Moment
 from ameles.measures.fields import identifier
 from ameles.measures.measure import Measure
@@ -80,9 +79,8 @@ class EventSql:
         shares: int = 1,
         number: Callable[[int], str] = str,
     ) -> str:
-        """SELECT step, answers and, for users, the user and the event's place; counted rows only.
+        """SELECT step, answers and, for users, the user; counted rows only.
 
-        It has also all columns of a user's event as facts, for those who compute the place later.
         Events of released steps are late; events after the last step count nowhere.  ``secret`` is
         the stream's salt.  The query selects one of several shares of the users.  ``number`` writes
         a number that depends on the moment.
@@ -97,9 +95,7 @@ class EventSql:
             who = f"CAST({identifier(privacy.user)} AS VARCHAR)"
             answers += [
                 f"{who} AS who",
-                f"{self._place(salt, [identifier(name) for name in stream.columns])} AS place",
                 f"hash('{salt}', {who}) AS part",
-                *(f"{identifier(name)} AS fact_{n}" for n, name in enumerate(stream.columns)),
             ]
         if stream.weight is not None:
             answers.append(f"{identifier(stream.weight)} AS weight")
@@ -159,20 +155,6 @@ class EventSql:
             for us in times
         ]
 
-    def place(self, secret: bytes) -> str:
-        """SQL: the place of an event in its user's order, a UBIGINT, from its facts."""
-        return self._place(
-            secret.hex(), [f"fact_{n}" for n in range(len(self.plan.stream.columns))]
-        )
-
-    def _place(self, salt: str, facts: Sequence[str]) -> str:
-        if self.plan.rules < PLACES:
-            return f"hash('{salt}', {', '.join(facts)})"
-        kinds = self.plan.stream.columns.values()
-        texts = [_text(fact, kind) for fact, kind in zip(facts, kinds, strict=True)]
-        joined = f"concat_ws(chr(31), '{salt}', {', '.join(texts)})"
-        return f"CAST('0x' || left(sha256({joined}), 16) AS UBIGINT)"
-
     def _step(self, moment: Moment, number: Callable[[int], str]) -> tuple[str, str]:
         """SQL: an event's step, and whether it has one."""
         released, last, arrived = moment.released, moment.last, moment.arrived
@@ -219,15 +201,14 @@ class EventSql:
         return f"CASE WHEN {self.matches(release)} THEN {cell} END"
 
 
-def _text(column: str, kind: str) -> str:
-    """SQL: a value as text, in which a time has no zone."""
-    value = f"epoch_us({column})" if kind == "timestamp" else column
-    return f"coalesce(CAST({value} AS VARCHAR), '')"
+def user_hash(salt: bytes, who: str) -> str:
+    """SQL: the keyed hash of a user, as hexadecimal digits."""
+    return f"left(sha256('{salt.hex()}' || {who}), {2 * KEY_BYTES})"
 
 
 def user_key(salt: bytes, who: str) -> str:
     """SQL: the keyed hash that is stored instead of a user."""
-    return f"unhex(left(sha256('{salt.hex()}' || {who}), {2 * KEY_BYTES}))"
+    return f"unhex({user_hash(salt, who)})"
 
 
 def user_number(salt: bytes, who: str) -> str:
@@ -236,17 +217,6 @@ def user_number(salt: bytes, who: str) -> str:
     It has 60 bits: no table has so many cells that some are hit noticeably more often than others.
     """
     return f"CAST('0x' || left(sha256('{salt.hex()}' || {who}), 15) AS BIGINT)"
-
-
-def foremost(user: str, per_step: int, answers: Sequence[str]) -> str:
-    """SQL, after FROM: selects only the events that a user keeps in a step.
-
-    Events with the same place can be made, whatever the salt is.  Which of them is kept must not
-    depend on the order in which rows are read, so their answers decide.  Events with the same
-    answers can replace each other.
-    """
-    order = ", ".join(("place", *answers))
-    return f"QUALIFY row_number() OVER (PARTITION BY {user}, step ORDER BY {order}) <= {per_step}"
 
 
 def sum_of(amount: str, weight: str | None) -> str:

@@ -160,9 +160,8 @@ class _Task:
         events = self.sql
         adding, waiting, seen = AddingUp(events, self.duck), list[Arrays](), list[SeenUsers]()
         records: dict[str, list[KeyRecords]] = {name: [] for name in events.words}
-        cells, place = events.cells, events.place(self.salt)
-        ordered = bool(records or adding.once)
-        bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup, place, ordered)
+        cells = events.cells
+        bounding = Bounding(self.duck, bounds, self.moment, self.salt, self.lookup)
         for share in range(passes):
             # Close the generator even on failure: its ``finally`` unregisters the block, so that
             # a retry can read it again.
@@ -170,13 +169,7 @@ class _Task:
                 bounded = (
                     bounding.passing(next(selected))
                     if passing
-                    else bounding.holding(
-                        selected,
-                        self.state.arrays,
-                        share=share,
-                        passes=passes,
-                        single=self.reading.single,
-                    )
+                    else bounding.holding(selected, self.state.arrays, share=share, passes=passes)
                 )
                 with quiet("bounding what each user adds"), bounded as kept:
                     adding.add_events(kept.rows)

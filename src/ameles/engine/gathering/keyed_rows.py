@@ -1,6 +1,8 @@
 """Events of users as arrays: what is stored of open steps, and what goes from task to task.
 
 Users are keyed hashes, 16 bytes each.  An answer that is missing has a mask, ``no_`` and its name.
+Equal events of a user are one row with a number of ``times``: all of them are there, because the
+bound of a step is applied when the step closes.
 """
 
 from __future__ import annotations
@@ -17,16 +19,16 @@ from ameles.engine.gathering.temporary_tables import TemporaryTables
 
 
 def fetched_rows(tables: TemporaryTables, bounds: ContributionBounds, source: str) -> Arrays:
-    """The rows of a table of DuckDB, or of a part of it, as arrays."""
-    columns = bounds.columns("step", "key", "place", "part")
-    rows = tables.fetched(f"SELECT {columns} FROM {source}")
+    """The rows of a table of DuckDB, or of a part of it, as arrays; equal rows are one."""
+    columns = bounds.columns("step", "key", "part")
+    rows = tables.fetched(f"SELECT {columns}, count(*) AS times FROM {source} GROUP BY ALL")
     kept: Arrays = {"key": packed(rows.pop("key"))}
     for name, values in rows.items():
         plain = np.ma.getdata(values)
         if name in bounds.words:
             kept[name] = np.where(np.ma.getmaskarray(values), "", plain).astype(object)
         else:
-            kept[name] = plain if name in ("place", "part") else plain.astype(np.int64)
+            kept[name] = plain if name == "part" else plain.astype(np.int64)
         if name in bounds.answers:
             kept[f"no_{name}"] = np.ma.getmaskarray(values)
     return kept
@@ -38,11 +40,11 @@ def given_rows(rows: Arrays) -> dict[str, Any]:
 
 
 def selected_rows(bounds: ContributionBounds, where: str = "") -> str:
-    """SQL: the rows of such arrays, in which {} stands for their table."""
+    """SQL: the rows of such arrays, each as often as it was there; {} stands for their table."""
     answers = "".join(
         f", CASE WHEN no_{name} THEN NULL ELSE {name} END AS {name}" for name in bounds.answers
     )
-    return f"SELECT step, key, place, part{answers} FROM {{}}{where}"
+    return f"SELECT step, key, part{answers} FROM (SELECT *, unnest(range(times)) FROM {{}}{where})"
 
 
 def packed(keys: Any) -> NDArray[np.uint8]:

@@ -3,22 +3,18 @@
 It is secret.  Totals are sparse: for each release, (step, cell) and the sum of its events.  A
 release whose keys are discovered has single records instead (``key_records.py``).  The
 state is the candidates of bounded users: events of steps that have not closed, because bounds are
-applied when a step closes.  A candidate is a keyed hash of the user, the event's place in the
-user's order, its cells and amounts, and nothing else.
+applied when a step closes.  A candidate is a keyed hash of the user, cells and amounts, how many
+events have these, and nothing else.
 
-In the store it is a version, a checksum, a list of arrays, and their bytes.  The first version was
-a numpy archive, which took most of the time of a step.
+In the store it is a version, a checksum, a list of arrays, and their bytes.
 """
 
 from __future__ import annotations
 
-import io
 import struct
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +24,7 @@ from ameles.engine.gathering.key_records import KeyRecords
 from ameles.engine.gathering.packed_arrays import Arrays, pack, unpack
 from ameles.noise.arrays import IntArray
 
-_ARCHIVE = b"AMELES\x00P\x01"
-_MAGIC = b"AMELES\x00P\x02"
+_MAGIC = b"AMELES\x00P\x03"
 # Up to this many places, a table of all of them is quicker than sorting.
 DENSE = 1 << 22
 _FAR = 1 << 62
@@ -168,21 +163,15 @@ class Pending:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Pending:
-        """What ``to_bytes`` wrote, now or in the first version."""
+        """What ``to_bytes`` wrote."""
         try:
             if stored.startswith(_MAGIC):
                 return cls._from(*unpack(stored[len(_MAGIC) :]))
-            if stored.startswith(_ARCHIVE):
-                with np.load(io.BytesIO(stored[len(_ARCHIVE) :]), allow_pickle=False) as archive:
-                    parts = dict(archive)
-                return cls._from(parts, str(parts.pop("hashed_by")))
-        except (BadZipFile, EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError):
-            pass  # numpy's message may quote the data
-        except (struct.error, zlib.error):
-            pass
+        except (KeyError, TypeError, ValueError, struct.error):
+            pass  # the message may quote the data
         raise StoreRefused(
             "The pending state of this stream cannot be read.",
-            why="it is damaged, or a newer program wrote it",
+            why="it is damaged, or another version of the program wrote it",
             tip="the newest ameles, or a backup that is not older than its sinks",
         )
 
