@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,21 @@ def test_who_counts_once_counts_where_a_fair_event_is(
     assert len(found) == 400 * len(steps)
     for step in steps:
         assert abs(sum(cell for at, cell in found if at == step) - 40) <= 30
+
+
+def test_who_counts_once_is_fair_among_the_events_that_are_kept(
+    duck: duckdb.DuckDBPyConnection,
+) -> None:
+    """Two of ten events are kept, and one of ten is in the second cell, as above.
+
+    A kept event has a small place.  If that place chose once more among the kept ones, after they
+    were numbered anew, twice as many users would count in the second cell: 76 of 400.
+    """
+    events = [(f"u{n}", 1, int(place == 0), 0) for n in range(400) for place in range(10)]
+    bounds = replace(bounds_of(), answers=("cell",))
+    with Bounding(duck, bounds, Moment(0, 8, 8), SALT, None).passing(select_of(events)) as bounded:
+        found = duck.execute(bounded.once("cell", "once", "step")).fetchall()
+    assert abs(sum(cell for _, cell in found) - 40) <= 25
 
 
 def test_a_place_is_the_sha_256_of_the_user_the_step_the_answers_and_a_number(
