@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from ameles.cli.core_dumps import forbid_core_dumps
-from ameles.core.exceptions import AmelesError
+from ameles.core.address import WHERE_SECRETS_GO, may_have_secret
+from ameles.core.exceptions import AmelesError, BadInput
 
 __all__ = ["main"]
 
@@ -45,6 +47,7 @@ def _outcome() -> int:
     """Runs the command, prints what it refuses, and returns the exit code."""
     try:
         try:
+            refuse_secrets(sys.argv[1:])
             app()
         finally:
             sys.stdout.flush()  # here, where a closed pipe is still caught below
@@ -63,6 +66,17 @@ def _outcome() -> int:
         typer.echo(str(unforeseen(surprise)), err=True)
         return Unforeseen.exit_code
     return 0
+
+
+def refuse_secrets(arguments: Sequence[str]) -> None:
+    """Refuses a password in an argument, before anything can repeat it."""
+    for place, each in enumerate(arguments, start=1):
+        if may_have_secret(each) or may_have_secret(each.partition("=")[2]):
+            raise BadInput(
+                f"The {place}. argument may have a password or another secret in it.",
+                why="other users of this machine see arguments, and the shell keeps them",
+                tip=WHERE_SECRETS_GO,
+            )
 
 
 def unforeseen(surprise: Exception) -> Unforeseen:

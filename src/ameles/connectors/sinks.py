@@ -13,6 +13,7 @@ from ameles.connectors.redis.sink import RedisSink
 from ameles.connectors.sink import Sink, SinkRequest
 from ameles.connectors.standard_output import StandardOutput
 from ameles.connectors.webhook.sink import WebhookSink
+from ameles.core.address import check_public
 from ameles.core.exceptions import PlanError
 
 SINKS: dict[str, type[Sink]] = {
@@ -40,6 +41,10 @@ def open_sink(
     """The sink that a plan names; the arguments are those of ``SinkRequest``."""
     if kind not in SINKS:
         raise PlanError(f"There is no sink of the kind {kind!r}.", tip='csv = "releases.csv"')
+    refusal = SINKS[kind].refusal(target, settings or {})
+    if refusal is not None:
+        raise refusal
+    check_public(target, *(settings or {}).values())
     request = SinkRequest(
         kind=kind,
         target=target,

@@ -21,6 +21,7 @@ from ameles.connectors.redis.source import RedisSource
 from ameles.connectors.source import AnySource, SourceRequest
 from ameles.connectors.standard_input import StandardInput
 from ameles.connectors.text.source import TextSource
+from ameles.core.address import check_public
 from ameles.core.exceptions import PlanError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -114,6 +115,11 @@ def open_source(
 
     The other arguments are those of ``SourceRequest``.
     """
+    kind = source_kind(text)
+    refusal = kind.refusal(text)
+    if refusal is not None:
+        raise refusal
+    check_public(text, *rotated)
     request = SourceRequest(
         text=text,
         columns=columns,
@@ -127,7 +133,7 @@ def open_source(
         declarations=declarations,
         raw=raw,
     )
-    source = source_kind(text).open(request)
+    source = kind.open(request)
     missing = None if waiting else source.missing()
     if missing is not None:
         raise missing

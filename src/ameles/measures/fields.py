@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import PydanticCustomError
 
-from ameles.core.exceptions import BadInput
+from ameles.core.address import check_public
+from ameles.core.exceptions import BadInput, PlanError
 from ameles.core.parameters import exact
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -52,9 +53,19 @@ def _column(value: str) -> str:
     return value
 
 
+def public(place: str) -> str:
+    """A path or an address, unless it may have a secret in it."""
+    try:
+        check_public(place)
+    except PlanError as refusal:
+        raise problem(refusal.what, why=refusal.why, tip=refusal.tip) from None
+    return place
+
+
 ExactNumber = Annotated[Fraction, BeforeValidator(exact_number)]
 Name = Annotated[str, AfterValidator(_name)]
 Column = Annotated[str, AfterValidator(_column)]
+Place = Annotated[str, AfterValidator(public)]
 
 
 class Section(BaseModel):

@@ -12,7 +12,7 @@ from ameles.connectors.source import AnySource
 from ameles.connectors.sources import source_kind
 from ameles.connectors.text.time_format import check_time_format
 from ameles.core.exceptions import PlanError
-from ameles.measures.fields import Column, Section, problem
+from ameles.measures.fields import Column, Section, problem, public
 
 Kind = Literal["text", "integer", "number", "boolean", "timestamp"]
 OF_CSV = ("delimiter", "quote", "decimal", "header", "strip")
@@ -52,6 +52,8 @@ def _schemas(value: Any) -> Any:
             tip='avro_schema = "visit.avsc", or { 17 = "visit.avsc" } for values that begin with '
             "the id of their schema",
         )
+    for file in files:
+        public(file)
     return value
 
 
@@ -80,7 +82,7 @@ class FormatFields(Section):
         refusal = source_kind(value).refusal(value)
         if refusal is not None:
             raise problem(refusal.what, why=refusal.why, tip=refusal.tip)
-        return value
+        return public(value)
 
     @field_validator("delimiter", "quote")
     @classmethod

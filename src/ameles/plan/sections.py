@@ -20,11 +20,11 @@ from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Unit, user_window
 from ameles.core.loss import Approx, EpsilonLoss, Pure
-from ameles.measures.fields import Column, ExactNumber, Name, Section, problem
+from ameles.measures.fields import Column, ExactNumber, Name, Place, Section, problem, public
 from ameles.plan.clock import Clock
 from ameles.plan.durations import Duration
 from ameles.plan.format_fields import FormatFields, Kind
-from ameles.store.opening import known_address
+from ameles.store.opening import address_refusal
 
 MOST_STEPS = 1 << 40
 MOST_RESTARTS = 100
@@ -60,7 +60,7 @@ def _patterns(value: Any) -> Any:
         raise problem(
             "It must be a pattern of files, or a list of them.", tip='rotated = "events.csv.*.gz"'
         )
-    return tuple(given)
+    return tuple(public(one) for one in given)
 
 
 Instant = Annotated[datetime, BeforeValidator(_instant)]
@@ -73,7 +73,7 @@ class StreamSection(FormatFields):
     name: Name
     last_line: Literal["wait", "take"] = "wait"
     rotated: Annotated[tuple[str, ...], BeforeValidator(_patterns)] = ()
-    connection: str | None = Field(default=None, min_length=1)
+    connection: Place | None = Field(default=None, min_length=1)
     time: Column | None = None
     weight: Column | None = None
     start: Instant
@@ -227,17 +227,14 @@ class StoreSection(Section):
     of the plan; by default one in the user's home folder.
     """
 
-    url: str = Field(min_length=1)
-    vault: str | None = Field(default=None, min_length=1)
+    url: str = Field(min_length=1, repr=False)  # of Postgres, it may have a password
+    vault: Place | None = Field(default=None, min_length=1)
 
     @field_validator("url")
     @classmethod
     def _known_kind(cls, url: str) -> str:
-        if not known_address(url):
-            raise problem(
-                f"The address of a store cannot begin with '{url.partition('://')[0][:64]}://'.",
-                tip='url = "flu.db", or one that begins with "postgresql://"',
-            )
+        if refusal := address_refusal(url):
+            raise problem(refusal.what, why=refusal.why, tip=refusal.tip)
         return url
 
 
@@ -266,6 +263,8 @@ class SinkSection(Section):
         refusal = SINKS[kind].refusal(target, self.settings)
         if refusal is not None:
             raise problem(refusal.what, why=refusal.why, tip=refusal.tip)
+        for place in (target, *self.settings.values()):
+            public(place)
         return self
 
     @property

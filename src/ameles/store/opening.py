@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from ameles.core.address import WHERE_SECRETS_GO, may_have_secret, names_server
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.store.postgres.address import address_of
 from ameles.store.postgres.store import PostgresStore
@@ -32,29 +33,45 @@ def open_store(
     says that nothing will be written: the store may then be on a read-only disk.  Without
     ``migrating``, a store of an older version stays what it is.
     """
-    if not url or "\0" in url or not _encodable(url):
-        raise BadInput("The address of a store must be a path.", tip='url = "flu.db"')
+    if refusal := address_refusal(url):
+        raise refusal
     if in_postgres(url):
         return PostgresStore(url, create=create, patience=patience, migrating=migrating)
-    if scheme := _SCHEME.match(url):
-        raise BadInput(
-            f"The address of a store cannot begin with '{scheme[1]}://'.", tip='url = "flu.db"'
-        )
     kind = ReadOnlyStore if reading and not can_write(Path(url)) else SqliteStore
     return kind(Path(url), create=create, patience=patience, migrating=migrating)
 
 
-def known_address(url: str) -> bool:
-    """Whether an address is one of a store: a path, or a database of Postgres.
+def address_refusal(url: str) -> BadInput | None:
+    """Why an address is none of a store: it is neither a path nor a database of Postgres.
 
-    >>> known_address("flu.db"), known_address("mysql://db.example/flu")
-    (True, False)
+    Of such an address only a scheme is repeated, since any other part may be a password.
+
+    >>> print(address_refusal("mysql://db.example/flu"))
+    error[input]: The address of a store cannot begin with 'mysql://'.
+      try: url = "flu.db", or one that begins with postgresql://
     """
-    return in_postgres(url) or _SCHEME.match(url) is None
+    if in_postgres(url):
+        return None
+    if may_have_secret(url) or names_server(url):
+        scheme = None if may_have_secret(url) else _SCHEME.match(url)
+        return BadInput(
+            f"The address of a store cannot begin with '{scheme[1]}://'."
+            if scheme
+            else "The address of a store is neither a path nor an address of Postgres.",
+            why="" if scheme else "it is not repeated here, because it may contain a password",
+            tip='url = "flu.db", or one that begins with postgresql://'
+            if scheme
+            else f'url = "flu.db", or "postgresql://me@db.example/flu"; {WHERE_SECRETS_GO}',
+        )
+    if not url or "\0" in url or not _encodable(url):
+        return BadInput("The address of a store must be a path.", tip='url = "flu.db"')
+    return None
 
 
 def exists(url: str) -> bool:
     """Whether there is a store, or anything else, at an address."""
+    if refusal := address_refusal(url):
+        raise refusal
     return PostgresStore.exists(url) if in_postgres(url) else os.path.exists(url)
 
 
@@ -64,8 +81,8 @@ def public_address(url: str) -> str:
     >>> public_address("flu.db"), public_address("postgresql://me:secret@db.example/flu")
     ('flu.db', 'postgresql://me@db.example/flu')
     """
-    if not _SCHEME.match(url):
-        return url
+    if not in_postgres(url):
+        return url if address_refusal(url) is None else "..."
     try:
         return address_of(url).where
     except AmelesError:  # nobody knows which part of it is the password

@@ -39,6 +39,8 @@ def test_what_is_shown_of_an_address(url: str, where: str) -> None:
         "postgresql://me:hunt%er2@db/flu",
         "postgresql://me:hunter2@db/flu?nonsense=hunter2",
         "postgresql://me:hunter2@[::1/flu",
+        "postgresql://me@db/flu?host=db%20password%3Dhunter2",
+        "postgresql://me@db/flu%20password%3Dhunter2",
     ],
 )
 def test_a_password_that_is_not_written_as_it_must_be_is_not_shown_in_part(url: str) -> None:

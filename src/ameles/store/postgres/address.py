@@ -42,8 +42,9 @@ def address_of(url: str) -> Address:
     except psycopg.Error:
         raise _unreadable() from None
     host, port, database = (str(given.get(name) or "") for name in ("host", "port", "dbname"))
-    # If a password has an @ or a slash, the rest of it would be taken for a host and shown.
-    if "@" in host + database or re.search(r"[^\d,]", port):
+    # If a password has an @ or a slash, the rest of it would be taken for a host and shown; and a
+    # host could be "db password=..." .
+    if re.search(r"[@=\s]", host + database) or re.search(r"[^\d,]", port):
         raise _unreadable()
     schema = _schema(given.get("options") or "")
     user = f"{given['user']}@" if given.get("user") else ""
