@@ -57,12 +57,16 @@ def shared(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ending", ["", ".ameles", ".new", ".ameles.new"])
 @pytest.mark.parametrize("content", [b"", b"precious"])
+@pytest.mark.parametrize("hard", [False, True])
 def test_nothing_is_written_through_a_link(
-    kind: str, ending: str, content: bytes, shared: Path, tmp_path: Path
+    kind: str, ending: str, content: bytes, hard: bool, shared: Path, tmp_path: Path
 ) -> None:
-    victim = tmp_path / "victim"
+    victim, planted = tmp_path / "victim", shared / f"r.{kind}{ending}"
     victim.write_bytes(content)
-    as_nobody(lambda: (shared / f"r.{kind}{ending}").symlink_to(victim))
+    if hard:
+        os.link(victim, planted)  # many systems let only the owner of a file do so
+    else:
+        as_nobody(lambda: planted.symlink_to(victim))
     with suppress(AmelesError):
         sink(shared, kind).write(records(1, 1), 1)
         sink(shared, kind).write(records(1, 2), 2)

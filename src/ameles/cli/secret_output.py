@@ -16,6 +16,7 @@ from typing import Annotated, TextIO
 import typer
 
 from ameles.core.exceptions import BadInput
+from ameles.core.own_file import open_own
 
 HEADING = "EXACT AND SECRET: these numbers are not private. Do not publish, log or send them."
 
@@ -56,7 +57,7 @@ def secret_output(file: Path | None) -> Iterator[TextIO]:
 def _created(file: Path) -> int:
     """Creates a file that did not exist: nobody else has it open, and it is not a link."""
     try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        return open_own(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         reason = "it already exists"
     except OSError as problem:

@@ -2,28 +2,24 @@
 
 Whoever may write into the folder of a sink could put a link in the place of the sink, its note or a
 temporary file, and make this program write elsewhere.  So links above the folder are followed once,
-when it is opened; the name itself is never followed (``O_NOFOLLOW``), and new files must not exist
-(``O_EXCL``).  An existing file is used only if it belongs to somebody who could change it anyway:
-this user, the administrator, or the owner of the folder.
+when it is opened; the name itself is never followed (``core.own_file``), and new files must not
+exist (``O_EXCL``).  A file of a sink may have other names: notes show whose its content is.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ameles.core.exceptions import AmelesError, PlanError, StoreRefused
+from ameles.core.own_file import Planted, open_own
 
 LONGEST = 200  # bytes of a name; the names of notes and temporary files are longer
 FRESH = ".new"  # ending of a temporary file that will replace another
-_SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # opening a planted pipe must not block
-_LINK = {errno.ELOOP, getattr(errno, "EMLINK", errno.ELOOP), getattr(errno, "EFTYPE", errno.ELOOP)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,6 @@ class OwnFolder:
     def __init__(self, handle: int, sink: str) -> None:
         self.handle = handle
         self.sink = sink
-        self._owners = {os.geteuid(), 0, os.fstat(handle).st_uid}
 
     def look(self, name: str) -> os.stat_result | None:
         """The status of a name, without following a link; None if there is nothing."""
@@ -94,8 +89,7 @@ class OwnFolder:
 
     def open(self, name: str, *, writing: bool) -> int:
         """Opens an existing file; the caller closes it."""
-        handle = self._opened(name, (os.O_RDWR if writing else os.O_RDONLY) | _SAFE)
-        return self._checked(name, handle, stat.S_ISREG, "is not a file")
+        return self._opened(name, os.O_RDWR if writing else os.O_RDONLY)
 
     @contextmanager
     def looking(self, name: str) -> Iterator[int]:
@@ -108,8 +102,7 @@ class OwnFolder:
 
     def create(self, name: str) -> int:
         """Creates a file that everybody may read, as far as the user's umask allows."""
-        handle = self._opened(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE)
-        return self._checked(name, handle, stat.S_ISREG, "is not a file")
+        return self._opened(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
 
     def create_fresh(self, name: str) -> int:
         """Creates a temporary file that will replace another; removes what a crash left of one."""
@@ -119,8 +112,7 @@ class OwnFolder:
     @contextmanager
     def below(self, name: str) -> Iterator[OwnFolder]:
         """Opens a folder in this one."""
-        handle = self._opened(name, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
-        handle = self._checked(name, handle, stat.S_ISDIR, "is not a folder")
+        handle = self._opened(name, os.O_RDONLY | os.O_DIRECTORY)
         try:
             yield OwnFolder(handle, self.sink)
         finally:
@@ -169,23 +161,12 @@ class OwnFolder:
 
     def _opened(self, name: str, flags: int) -> int:
         try:
-            return os.open(name, flags, 0o666, dir_fd=self.handle)
-        except OSError as error:
-            status = self.look(name) if error.errno in (*_LINK, errno.ENOTDIR) else None
-            if status is None or not stat.S_ISLNK(status.st_mode):
-                raise
-        raise self._refused(name, "is a link")
+            return open_own(name, flags, folder=self.handle, mode=0o666, linked=True)
+        except Planted as planted:
+            what = planted.strerror
+        raise self._refused(name, what)
 
-    def _checked(self, name: str, handle: int, kind: Callable[[int], bool], otherwise: str) -> int:
-        status = os.fstat(handle)
-        if kind(status.st_mode) and status.st_uid in self._owners:
-            return handle
-        os.close(handle)
-        if kind(status.st_mode):
-            otherwise = "belongs to another user"
-        raise self._refused(name, otherwise)
-
-    def _refused(self, name: str, what: str) -> AmelesError:
+    def _refused(self, name: str, what: object) -> AmelesError:
         return StoreRefused(
             f"'{name}' of the sink {self.sink} {what}.",
             why="somebody else may have put it there to redirect the releases",

@@ -16,8 +16,8 @@ def test_the_mode_is_part_of_the_creation(tmp_path: Path, monkeypatch: pytest.Mo
     modes: list[int] = []
     real = os.open
 
-    def watched(path: Path, flags: int, mode: int = 0o777) -> int:
-        handle = real(path, flags, mode)
+    def watched(path: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        handle = real(path, flags, mode, dir_fd=dir_fd)
         if flags & os.O_CREAT:
             assert flags & os.O_EXCL
             modes.append(os.fstat(handle).st_mode & 0o777)
@@ -79,7 +79,7 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
 def test_other_failures_of_the_disk_are_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: OSError
 ) -> None:
-    def failing(*_: object) -> int:
+    def failing(*_: object, **__: object) -> int:
         raise problem
 
     monkeypatch.setattr(os, "open", failing)

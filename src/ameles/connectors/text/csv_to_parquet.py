@@ -27,6 +27,7 @@ from ameles.connectors.format import Format
 from ameles.connectors.text.csv_records import Broken, CsvRecord, records
 from ameles.connectors.typed_columns import Typed, check_kinds, given_name, typed
 from ameles.core.exceptions import BadInput
+from ameles.core.own_file import open_own
 from ameles.measures.fields import identifier, literal
 
 _MEMORY = 1 << 30
@@ -181,7 +182,7 @@ def _write(duck: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
 def _new(target: Path) -> Iterator[Path]:
     """Reserves a free name, and gives a folder beside it for unfinished files."""
     try:
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        os.close(open_own(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         raise BadInput(
             f"'{target}' already exists.", tip="another name, or move the file away"

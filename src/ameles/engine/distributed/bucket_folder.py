@@ -22,11 +22,11 @@ from pathlib import Path
 from ameles.connectors.durable import sync_folder
 from ameles.connectors.own_folder import write_all
 from ameles.core.exceptions import StoreRefused
+from ameles.core.own_file import open_own
 
 FRESH = ".new"  # ending of a file that is being written
 MARK = "committed"
 _NAME = re.compile(r"(\d{12})-\d{6}-([a-z]+)-[0-9a-f]{32}(\.new)?")
-_OPENING = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class BucketFolder:
         path = self.path / name
         fresh = path.with_name(name + FRESH)
         with _refusing(self.path, "cannot be written"):
-            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPENING, 0o600)
+            handle = open_own(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             try:
                 write_all(handle, content)
                 os.fsync(handle)
@@ -80,7 +80,7 @@ class BucketFolder:
     def opened(self, name: str) -> Iterator[int]:
         """Opens a file for reading."""
         with _refusing(self.path / name, "cannot be read"):
-            handle = os.open(self.path / name, os.O_RDONLY | _OPENING)
+            handle = open_own(self.path / name, os.O_RDONLY)
             try:
                 yield handle
             finally:

@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ameles.core.exceptions import AmelesError, BadInput
-from ameles.store.sqlite.database_file import OWNER_ONLY, sync_folder
+from ameles.core.own_file import open_own
+from ameles.store.sqlite.database_file import sync_folder
 
 _FRESH = ".new"
 _BESIDE = ("", "-wal", "-shm", "-journal")  # what SQLite may make beside a file
@@ -60,10 +61,7 @@ def _created(path: Path) -> int:
     """Creates a file, locked, so that nobody takes it for one that was left behind."""
     for _ in range(2):
         with suppress(FileExistsError):
-            handle = os.open(
-                path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, OWNER_ONLY
-            )
-            os.fchmod(handle, OWNER_ONLY)  # a umask may have removed bits
+            handle = open_own(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return handle
         _remove_left_over(path)
@@ -72,7 +70,7 @@ def _created(path: Path) -> int:
 
 def _remove_left_over(path: Path) -> None:
     if stat.S_ISREG(os.lstat(path).st_mode):
-        left = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        left = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)  # whoever's: it goes
         try:
             fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

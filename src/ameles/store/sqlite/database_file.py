@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ameles.core.exceptions import StoreRefused
+from ameles.core.own_file import OWNER_ONLY, Planted, above, check_own, open_own
 
-OWNER_ONLY = 0o600
+_BESIDE = ("-wal", "-shm", "-journal")  # what SQLite opens beside a store
 _TEMPORARY = "SQLITE_TMPDIR"  # a name in the environment that SQLite knows
 
 
@@ -23,6 +24,8 @@ def prepare(path: Path, *, create: bool, writable: bool = True) -> None:
     """Makes an empty file for a store if there is none, and refuses one that is not private, or not
     ``writable``."""
     try:
+        for ending in _BESIDE:
+            _check_own(path.with_name(path.name + ending))
         if not _exists(path):
             if not create:
                 raise StoreRefused(
@@ -30,11 +33,10 @@ def prepare(path: Path, *, create: bool, writable: bool = True) -> None:
                     tip="the path in the plan, relative to the folder of the plan",
                 )
             _create(path)
+        _check_own(path)
         mode = os.stat(path).st_mode
     except OSError as problem:
         raise _refused(path, problem) from None
-    if not stat.S_ISREG(mode):
-        raise StoreRefused(f"The store '{path}' is not a file.", tip="another path")
     if mode & 0o077:
         raise StoreRefused(
             f"The store '{path}' can be opened by other users: its mode is "
@@ -60,16 +62,50 @@ def _exists(path: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
     try:
-        handle = os.open(path, flags, OWNER_ONLY)
+        os.close(open_own(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))
     except FileExistsError:
         return  # another process was quicker
-    try:
-        os.fchmod(handle, OWNER_ONLY)  # a umask may have removed bits
-    finally:
-        os.close(handle)
     sync_folder(path.parent)
+
+
+def _check_own(path: Path) -> None:
+    """Refuses a file that somebody else may have put there, to make SQLite write elsewhere."""
+    try:
+        check_own(os.lstat(path), above(path))
+    except FileNotFoundError:
+        return
+    except Planted as planted:
+        raise StoreRefused(
+            f"The file '{path}' of the store {planted.strerror}.",
+            why="somebody else may have put it there to make Ameles write elsewhere; and a store "
+            "with two names would be run twice",
+            tip="remove it if it is not yours; to have a second copy, ameles backup",
+        ) from None
+
+
+def real_path(path: Path) -> Path:
+    """Where a store is: at its path, or where a link of this user's leads."""
+    try:
+        link = os.lstat(path)
+        if stat.S_ISLNK(link.st_mode):
+            os.stat(path)  # it leads somewhere
+            if link.st_uid not in (os.geteuid(), 0, above(path).st_uid):
+                raise StoreRefused(
+                    f"The link '{path}' belongs to another user.",
+                    why="somebody else may have put it there to make Ameles write elsewhere",
+                    tip="remove it, or the real path of the store",
+                )
+    except FileNotFoundError:
+        if os.path.islink(path):
+            raise StoreRefused(
+                f"The store '{path}' is a link to a file that does not exist.",
+                why="a new store is made under its own name only",
+                tip="remove the link, or the real path of the store",
+            ) from None
+    except OSError as problem:
+        raise _refused(path, problem) from None
+    return Path(os.path.realpath(path))
 
 
 def sync_folder(folder: Path) -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ameles.core.exceptions import StoreRefused
+from ameles.core.own_file import Planted, open_own
 from ameles.store.lock_names import in_use, is_question
-from ameles.store.sqlite.database_file import OWNER_ONLY
 
 # The fields of struct flock: type, whence, start, length, pid.
 _RECORD = struct.Struct("@hhqqi0q")
@@ -35,7 +35,6 @@ def held(store: Path, name: str) -> Iterator[None]:
     path, process = _path(store, name), os.getpid()
     handle = _locked(path, name)
     try:
-        os.fchmod(handle, OWNER_ONLY)
         if _SET is not None:
             fcntl.fcntl(handle, _SET, _record(fcntl.F_WRLCK))
         with suppress(OSError):  # it only tells others who holds the lock
@@ -54,12 +53,11 @@ def _locked(path: Path, name: str) -> int:
     """The lock file at this path, open and locked."""
     while True:
         try:
-            handle = os.open(
-                path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_ONLY
-            )
-        except OSError:
+            handle = open_own(path, os.O_CREAT | os.O_RDWR)
+        except OSError as problem:
+            what = problem.strerror if isinstance(problem, Planted) else "cannot be opened"
             raise StoreRefused(
-                f"The lock file '{path}' cannot be opened.",
+                f"The lock file '{path}' {what}.",
                 why="only one process at a time may do this work, and the lock file ensures that",
                 tip="a folder in which this user may write",
             ) from None
@@ -88,7 +86,7 @@ def _is_at(path: Path, handle: int) -> bool:
 def is_held(store: Path, name: str) -> bool:
     """Whether any process, including this one, holds this lock."""
     try:
-        handle = os.open(_path(store, name), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = open_own(_path(store, name), os.O_RDONLY)
     except OSError:
         return False  # nobody ever did
     try:

@@ -10,7 +10,6 @@ file systems; there the store is refused.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -23,7 +22,7 @@ from ameles.core.exceptions import StoreRefused
 from ameles.store import migration
 from ameles.store.pool import Pool
 from ameles.store.sqlite.connection import PAGES, StoreConnection
-from ameles.store.sqlite.database_file import prepare, temporary_files_in
+from ameles.store.sqlite.database_file import prepare, real_path, temporary_files_in
 from ameles.store.sqlite.lock_files import held, is_held
 from ameles.store.sqlite.log_merging import LONGEST, LogMerging
 from ameles.store.sqlite.problems import locked, refusal
@@ -66,7 +65,7 @@ class SqliteStore(Store):
                 f"This Python comes with SQLite {sqlite3.sqlite_version}; a store needs 3.37.",
                 tip="a newer Python",
             )
-        self.path = Path(os.path.realpath(path))
+        self.path = real_path(path)
         self._where = str(path)
         self._patience = patience
         self._migrating = migrating
