@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ameles.cli.secret_output import printable, secret_output
+from ameles.cli.secret_output import secret_output
 from ameles.core.exceptions import BadInput
 
 
@@ -59,8 +59,3 @@ def test_a_file_whose_writing_failed_is_gone(tmp_path: Path) -> None:
         raise KeyError
     with secret_output(tmp_path / "facts.txt") as out:
         out.write("7")
-
-
-def test_nothing_from_the_data_commands_a_terminal() -> None:
-    assert printable("é ü 日本") == "é ü 日本"
-    assert printable("a\x1b]0;b\x07\r\n\u202e\x9b") == r"a\x1b]0;b\x07\r\n\u202e\x9b"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, require_store, store_path
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, require_store, say, store_path
 from ameles.plan.plan import read_plan
 from ameles.store import write_backup
 
@@ -34,7 +34,5 @@ def backup(
         typer.echo(json.dumps({"backup": str(to), "streams": listed}))
         return
     for one in streams:
-        typer.echo(
-            f"{one.stream}: step {one.released}" if one.released else f"{one.stream}: no step yet"
-        )
-    typer.echo(f"Wrote '{to}' and checked it. It is as secret as the store.", err=True)
+        say(f"{one.stream}: step {one.released}" if one.released else f"{one.stream}: no step yet")
+    say(f"Wrote '{to}' and checked it. It is as secret as the store.", err=True)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ameles.cli.launch_refusals import refuse_launch
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, say, store_path, table
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.parameters import exact, shown
 from ameles.core.words import brief
@@ -115,13 +115,12 @@ def _show(asked: BoundsQuestion, answer: Answer | None, *, as_json: bool) -> Non
     ]
     table(heads, rows, left=2)
     for bound in asked.idle:
-        typer.echo(f"{bound.label} stays as it is: no noise depends on it.", err=True)
+        say(f"{bound.label} stays as it is: no noise depends on it.", err=True)
     if chosen:
-        typer.echo("\nIn the plan:\n")
-        typer.echo("\n".join(_lines(asked, chosen)))
+        say("", "In the plan:", "", *_lines(asked, chosen))
     else:
         loss = asked.recipe.guarantee.loss
-        typer.echo(f"\nAll together cost {loss}: all of them are paid, or none.", err=True)
+        say("", f"All together cost {loss}: all of them are paid, or none.", err=True)
 
 
 def _of(bound: CandidateBound) -> str:
@@ -180,13 +179,13 @@ def _tell_budget(plan: Plan, account: Account, answer: Answer, *, launched: bool
     cost = "stored before, at no cost" if answer.repeated else f"paid {answer.paid}"
     left = account.left
     rest = "" if left is None else f"; {left} left"
-    typer.echo(f"Population '{account.population}': {cost}, entry {answer.entry}{rest}.", err=True)
+    say(f"Population '{account.population}': {cost}, entry {answer.entry}{rest}.", err=True)
     if launched:
         return
     try:
         account.check_fits(list(plan.purchases.values()), on=plan.stream.name)
     except AmelesError:
-        typer.echo(
+        say(
             f"That does not suffice for the plan itself, which spends {plan.loss} when it is "
             "launched: give it a smaller epsilon.",
             err=True,

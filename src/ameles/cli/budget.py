@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ameles.cli.budget_tree import plain_budgets, show_budgets
-from ameles.cli.plans import DEFAULT, AsJson, store_path
+from ameles.cli.plans import DEFAULT, AsJson, say, store_path
 from ameles.cli.renewal import capped, confirm_renewal, renewal_of
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.loss import Approx, Loss, Pure
@@ -145,9 +145,9 @@ def _open(
         cap = _cap(epsilon, delta, book.cap)
         transaction.open_budget(population, name, cap=cap, parent=under)
     if first:
-        typer.echo(f"Opened population '{population}' with a cap of {book.cap}.", err=True)
+        say(f"Opened population '{population}' with a cap of {book.cap}.", err=True)
     above = "" if under is None else f", a part of '{under}'"
-    typer.echo(f"Opened budget '{name}' of population '{population}'{above}.", err=True)
+    say(f"Opened budget '{name}' of population '{population}'{above}.", err=True)
 
 
 def _renew(
@@ -167,7 +167,7 @@ def _renew(
         confirm_renewal(more, raised, yes=yes, command=command)
     with opened.writing() as transaction:
         _book(transaction, book.name, opened_at="").renew_budget(name, more, why=why)
-    typer.echo(f"Added {more} to the cap of {capped(raised)}.", err=True)
+    say(f"Added {more} to the cap of {capped(raised)}.", err=True)
 
 
 def _new_name(name: str | None) -> str:

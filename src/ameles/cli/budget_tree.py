@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from ameles.cli.plans import table
+from ameles.cli.plans import say, table
 from ameles.core.loss import loss_to_dict
 from ameles.ledger import Budget, Ledger
 from ameles.ledger.spendable import Spendable
@@ -16,7 +14,7 @@ def show_budgets(ledger: Ledger) -> None:
     table(("budget", "spent", "left", "cap"), rows)
     for child in ledger.children:
         for one in child.renewals:
-            typer.echo(f"{child.name} renewed on {one.at:%Y-%m-%d} by {one.added}: {one.why}")
+            say(f"{child.name} renewed on {one.at:%Y-%m-%d} by {one.added}: {one.why}")
 
 
 def plain_budgets(ledger: Ledger) -> list[dict[str, object]]:

@@ -21,6 +21,7 @@ from ameles.cli.plans import (
     AsJson,
     PlanFile,
     reading_progress,
+    say,
     store_path,
 )
 from ameles.cli.secret_output import HEADING, SecretTo, secret_output
@@ -80,7 +81,7 @@ def check(
         facts = _looked(checked, now, facts_with)
         _write(output, facts, checked, as_json=as_json)
     if secret_to is not None:
-        typer.echo(f"Written to {secret_to}: exact and secret.", err=True)
+        say(f"Written to {secret_to}: exact and secret.", err=True)
 
 
 def _looked(plan: Plan, now: datetime, facts_with: Callable[[Store | None], Facts]) -> Facts:

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ameles.cli.plans import moment
-from ameles.cli.secret_output import HEADING, printable
-from ameles.core.words import brief
+from ameles.cli.secret_output import HEADING
+from ameles.core.words import brief, printable
 from ameles.engine.owner_check.facts import (
     CheckFinding,
     ColumnFacts,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, one_store, require_store
+from ameles.cli.plans import DEFAULT, AsJson, one_store, require_store, say
 from ameles.engine.operating.compact import compact_store
 from ameles.plan.plan import read_plan
 from ameles.store import open_store
@@ -41,4 +41,4 @@ def compact(
     if as_json:
         typer.echo(json.dumps({"compacted": list(streams)}))
         return
-    typer.echo(f"The store is compact; its streams are {', '.join(streams)}.", err=True)
+    say(f"The store is compact; its streams are {', '.join(streams)}.", err=True)

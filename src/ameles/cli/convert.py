@@ -10,13 +10,14 @@ from typing import Annotated, Any, TextIO
 import typer
 from pydantic import ValidationError
 
-from ameles.cli.plans import DEFAULT, reading_progress
+from ameles.cli.plans import DEFAULT, reading_progress, say
 from ameles.cli.secret_output import HEADING, SecretTo, secret_output
 from ameles.connectors.format import kind_of
 from ameles.connectors.text.csv_records import Broken
 from ameles.connectors.text.csv_to_parquet import Conversion, Converting
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.rules import CURRENT
+from ameles.core.words import printable
 from ameles.plan.format_fields import FormatFields
 from ameles.plan.plan import read_plan
 from ameles.plan.problems import BadPlan, problems_of
@@ -119,13 +120,13 @@ def convert(
             else "they would be missing; this is no terminal, so they are not named here",
             tip="fix them, or --skip-broken; --secret-to FILE names all of them",
         )
-    typer.echo(
+    say(
         f"Wrote '{target}'. In a plan: source = \"{target.name}\", without the keys that describe "
         "CSV.",
         err=True,
     )
     if skip_broken and not shown:
-        typer.echo(
+        say(
             "If there were broken records, they were left out: --secret-to FILE names them.",
             err=True,
         )
@@ -175,4 +176,4 @@ class _Named:
 
     def _say(self, line: str) -> None:
         if self._out is not None:
-            print(line, file=self._out)
+            print(printable(line), file=self._out)

@@ -22,7 +22,7 @@ import typer
 from ameles.cli.demo_live import PUBLIC, serve_season
 from ameles.cli.demo_truth import Point, Truth
 from ameles.cli.plan import show
-from ameles.cli.plans import progress, store_path, table
+from ameles.cli.plans import progress, say, store_path, table
 from ameles.cli.serve import LISTEN, need_serve
 from ameles.cli.terminal_plot import chart
 from ameles.core.exceptions import BadInput
@@ -205,10 +205,10 @@ def _picture(points: list[Point], folder: Path) -> None:
         return
     title = PANELS["fever-today", ""]
     here = [row for row in rows if row[0] == title]
-    typer.echo(f"\n{title}: released █, true ·")
+    say("", f"{title}: released █, true ·")
     for line in chart([row[2] for row in here], [row[5] for row in here], width=78, height=10):
-        typer.echo(line)
+        say(line)
 
 
 def _say(text: str) -> None:
-    typer.echo(text, err=True)
+    say(text, err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ameles.cli.plans import store_path
+from ameles.cli.plans import say, store_path
 from ameles.cli.serve import LISTEN
 from ameles.cli.stop_signals import stopping
 from ameles.core.exceptions import AmelesError
@@ -41,8 +41,8 @@ def serve_season(plan: Plan, season: Season, listen: str | None) -> None:
             start=plan.clock.start_of(1),
             seconds=SECONDS,
         )
-        typer.echo(f"Open {url_of(opened)}/streams/{name} in a browser.", err=True)
-        typer.echo("A day of the season takes a second; Ctrl-C ends it.", err=True)
+        say(f"Open {url_of(opened)}/streams/{name} in a browser.", err=True)
+        say("A day of the season takes a second; Ctrl-C ends it.", err=True)
         service = Service([(plan, store)], _talk(plan), clock=live.now)
         with stopping() as stop:
             failed = service.run(opened, stop)
@@ -51,7 +51,7 @@ def serve_season(plan: Plan, season: Season, listen: str | None) -> None:
     if failed:
         raise typer.Exit(1)
     released = 0 if stream is None else stream.released
-    typer.echo(f"Ended on day {released} of {plan.stream.horizon}.", err=True)
+    say(f"Ended on day {released} of {plan.stream.horizon}.", err=True)
 
 
 def _listening(listen: str | None) -> socket.socket:
@@ -79,14 +79,14 @@ def _talk(plan: Plan) -> Any:
             step = fields.get("step")
             if event == "released" and isinstance(step, int) and step // TOLD > self.told // TOLD:
                 self.told = step
-                typer.echo(f"  day {step} of {last} is published", err=True)
+                say(f"  day {step} of {last} is published", err=True)
             elif event == "ended":
-                typer.echo(
+                say(
                     f"The season is over: all {last} days are published. The page stays until "
                     "Ctrl-C.",
                     err=True,
                 )
             elif event in ("refused", "failed", "sink"):
-                typer.echo(" ".join([event, *map(str, fields.values())]), err=True)
+                say(" ".join([event, *map(str, fields.values())]), err=True)
 
     return Talk(io.StringIO())

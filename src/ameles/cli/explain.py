@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, known, launched, moment, stored, with_plan
+from ameles.cli.plans import (
+    DEFAULT,
+    AsJson,
+    PlanFile,
+    known,
+    launched,
+    moment,
+    say,
+    stored,
+    with_plan,
+)
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.loss import loss_to_dict
 from ameles.core.release import Release
@@ -90,13 +100,13 @@ def _report(checked: Plan, releases: list[Release], entry: Entry) -> dict[str, o
 
 def _say(told: Explanation, releases: list[Release], step: int) -> None:
     measure, anew = told.measure, told.epochs
-    typer.echo(f"{measure.name}, step {step}: {_about(told.plan, measure, step)}")
+    say(f"{measure.name}, step {step}: {_about(told.plan, measure, step)}")
     if not releases:
-        typer.echo(f"  {not_published(measure.discovered or '')} at this step")
+        say(f"  {not_published(measure.discovered or '')} at this step")
     for release in releases[:SHOWN]:
-        typer.echo(f"  {_line(release)}")
+        say(f"  {_line(release)}")
     if len(releases) > SHOWN:
-        typer.echo(f"  ... and {len(releases) - SHOWN} other keys")
+        say(f"  ... and {len(releases) - SHOWN} other keys")
     texts = told.texts()
     lines = {
         "mechanism": texts["mechanism"],
@@ -109,7 +119,7 @@ def _say(told: Explanation, releases: list[Release], step: int) -> None:
     if anew:
         lines["restart"] = told.restarts()[-1][1]
     for head, text in lines.items():
-        typer.echo(f"{head:10} {text}")
+        say(f"{head:10} {text}")
 
 
 def _about(checked: Plan, measure: Measure, step: int) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import typer
-
-from ameles.cli.plans import moment
+from ameles.cli.plans import moment, say
 from ameles.cli.stop_signals import stopping
 from ameles.connectors.source import SeekableSource
 from ameles.core.exceptions import BadInput
@@ -68,10 +66,10 @@ class _Talk:
         if self._quiet:
             return
         if report.launched:
-            typer.echo(launched(self._plan), err=True)
+            say(launched(self._plan), err=True)
         stream = self._plan.stream
         what = stream.source_kind.describe(stream.source)
-        typer.echo(f"Following {what} from step {report.released + 1} on; {STOPS}.", err=True)
+        say(f"Following {what} from step {report.released + 1} on; {STOPS}.", err=True)
 
     def told(self, step: int) -> None:
         """Prints a line for each release, on a terminal only: it would fill a log."""
@@ -79,11 +77,11 @@ class _Talk:
             return
         due = self._plan.clock.end_of(step + 1) + self._plan.stream.grace_us
         due_at = moment(instant(due))
-        typer.echo(f"Released up to step {step}; the next release is due {due_at} UTC.", err=True)
+        say(f"Released up to step {step}; the next release is due {due_at} UTC.", err=True)
 
     def failing(self, said: str) -> None:
         """Says that a sink fails, or works again: always, because a log should have it."""
-        typer.echo(said, err=True)
+        say(said, err=True)
 
 
 def launched(checked: Plan) -> str:

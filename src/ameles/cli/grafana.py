@@ -13,7 +13,7 @@ import typer
 
 from ameles.cli.grafana_dashboard import dashboard
 from ameles.cli.grafana_queries import PostgresQueries, PrometheusQueries, Queries
-from ameles.cli.plans import DEFAULT, one_store
+from ameles.cli.plans import DEFAULT, one_store, say
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.plan.plan import Plan, read_plan
 from ameles.service.metrics.like import LIKE
@@ -87,7 +87,7 @@ def grafana(
     }
     for name, content in written.items():
         _write(folder / name, content)
-        typer.echo(folder / name)
+        say(str(folder / name))
 
 
 def queries_source(queries: Queries, about: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ameles.cli.first_line import (
     looks_like_names,
     without_names,
 )
-from ameles.cli.plans import DEFAULT, with_plan
+from ameles.cli.plans import DEFAULT, say, with_plan
 from ameles.cli.questions import Questions
 from ameles.connectors.format import DEFAULT as PLAIN
 from ameles.connectors.format import Encoding, Format, kind_of
@@ -107,7 +107,7 @@ def init(
     form = _form(delimiter, header, encoding)
     names, shown = _columns(source, files, form)
     if shown:
-        typer.echo(f"Columns: {', '.join(names)}", err=True)
+        say(f"Columns: {', '.join(names)}", err=True)
     ask = Questions(names, hidden=None if shown or not names else without_names(source))
     answers: dict[str, str] = {"time": ask.column("Which column is the time of an event?", time)}
     answers["user"] = ask.column(
@@ -146,7 +146,7 @@ def init(
             f"'{output}' cannot be written: {problem.strerror or problem}.",
             tip="--output in a folder in which this user may write",
         ) from None
-    typer.echo(f"Wrote {output}. Next: {with_plan('ameles plan', output)}", err=True)
+    say(f"Wrote {output}. Next: {with_plan('ameles plan', output)}", err=True)
 
 
 def _form(delimiter: str, header: str | None, encoding: str) -> Format:
@@ -178,9 +178,7 @@ def _columns(source: str, files: list[Path], form: Format) -> tuple[tuple[str, .
     check_commas(names, source)
     shown = bool(names) and looks_like_names(names)
     if not shown:
-        typer.echo(
-            f"The first line of '{source}' looks like an event, so it is not shown.", err=True
-        )
+        say(f"The first line of '{source}' looks like an event, so it is not shown.", err=True)
     return names, shown
 
 

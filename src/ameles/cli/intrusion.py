@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored, table
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, say, stored, table
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.words import brief
 from ameles.engine.engine import Engine
@@ -63,12 +63,12 @@ def intrusion(
         typer.echo(json.dumps({"intrusion": count, "half_widths": cost}))
         return
     if checked.privacy.user is not None:
-        typer.echo(f"Noted as intrusion {count}; users are counted anew from here on.", err=True)
-        typer.echo(_left(checked), err=True)
+        say(f"Noted as intrusion {count}; users are counted anew from here on.", err=True)
+        say(_left(checked), err=True)
         return
-    typer.echo(f"Noted as intrusion {count}; the state has fresh noise.", err=True)
+    say(f"Noted as intrusion {count}; the state has fresh noise.", err=True)
     for release, (before, after) in cost.items():
-        typer.echo(f"{release}: ± {brief(before)} at the last step becomes ± {brief(after)}.")
+        say(f"{release}: ± {brief(before)} at the last step becomes ± {brief(after)}.")
 
 
 def _announce(checked: Plan, store: Store, why: str) -> int:
@@ -125,4 +125,4 @@ def _show(checked: Plan, as_json: bool) -> None:
     rows = [(str(one.number), moment(one.at), one.why) for one in intrusions]
     table(("intrusion", "on", "what happened"), rows, left=3)
     if not intrusions:
-        typer.echo("No intrusion was announced.", err=True)
+        say("No intrusion was announced.", err=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 
-import typer
-
+from ameles.cli.plans import say
 from ameles.core.exceptions import AmelesError
 from ameles.engine.running.plan_checks import checked_at
 from ameles.plan.forecast import payer_words
@@ -36,10 +35,10 @@ def confirm_launch(plan: Plan, store: Store | None, *, yes: bool, quiet: bool) -
                 return
             checked = checked_at(transaction, plan)
     if not quiet:
-        typer.echo(check_note(checked), err=True)
+        say(check_note(checked), err=True)
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    typer.echo(
+    say(
         f"Launching stream '{plan.stream.name}' spends {plan.loss} of {payer_words(plan)} "
         "forever: it is never given back, and the plan cannot change afterwards. Launch it? [y/N] ",
         nl=False,

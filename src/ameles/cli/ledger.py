@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ameles.cli.budget_tree import plain_budgets, show_budgets
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, stored, table
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, say, stored, table
 from ameles.cli.renewal import confirm_renewal, renewal_of
 from ameles.core.exceptions import BadInput, StoreRefused
 from ameles.core.guarantee import Guarantee
@@ -65,7 +65,7 @@ def ledger(
             with store.writing() as transaction:
                 book = _book(transaction, checked)
                 book.renew(more, why=why.strip())
-            typer.echo(f"Added {more} to the cap of population '{book.name}'.", err=True)
+            say(f"Added {more} to the cap of population '{book.name}'.", err=True)
         with store.reading() as transaction:
             book = _book(transaction, checked)
             held = promises(transaction, book)
@@ -123,11 +123,11 @@ def _plain(book: Ledger, held: dict[int, Guarantee]) -> dict[str, object]:
 
 def _show(book: Ledger) -> None:
     standing = report(book, now=datetime.now(UTC))
-    typer.echo(
+    say(
         f"Population '{book.name}', for {book.unit}: {standing.spent} spent in its life, "
         f"{standing.left} left of {standing.cap}."
     )
-    typer.echo("")
+    say("")
     rows = [
         (
             str(entry.number),
@@ -140,8 +140,8 @@ def _show(book: Ledger) -> None:
     ]
     table(("entry", "when (UTC)", "for", "mechanism", "paid"), rows, left=4)
     if book.children:
-        typer.echo("")
+        say("")
         show_budgets(book)
     for renewal in book.renewals:
-        typer.echo(f"renewed on {renewal.at:%Y-%m-%d} by {renewal.added}: {renewal.why}")
-    typer.echo(rate_of(standing), err=True)
+        say(f"renewed on {renewal.at:%Y-%m-%d} by {renewal.added}: {renewal.why}")
+    say(rate_of(standing), err=True)

@@ -13,7 +13,7 @@ import typer
 
 from ameles.cli.launch_question import check_note
 from ameles.cli.launch_refusals import refuse_changed, refuse_launch, source_note
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, store_path, table
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, say, store_path, table
 from ameles.core.exceptions import AmelesError, BudgetExceeded
 from ameles.core.loss import Pure, loss_to_dict, shown
 from ameles.core.words import brief
@@ -41,31 +41,31 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(_report(checked, expected), indent=2))
         return
     for sentence in in_words(checked):
-        typer.echo(sentence)
-    typer.echo("")
+        say(sentence)
+    say("")
     show(expected)
-    typer.echo("")
+    say("")
     for forecast in expected:
-        typer.echo(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
+        say(f"{forecast.release}: {forecast.mechanism}, because {forecast.why}.")
     for forecast in expected:
         if forecast.users_needed is not None and forecast.looked_for is not None:
             needed = needed_words(
                 dict(zip(forecast.looked_for, forecast.users_needed, strict=True))
             )
-            typer.echo(f"{forecast.release}: a key needs {needed}.")
-            typer.echo(
+            say(f"{forecast.release}: a key needs {needed}.")
+            say(
                 f"For {forecast.release}, the look at that step finds a key of that many users "
                 "with probability one half, if they came before the first look and it is the first "
                 "key that each of them brings.",
                 err=True,
             )
-    typer.echo("± is the half-width that covers 95% of the privacy noise, for one key.", err=True)
+    say("± is the half-width that covers 95% of the privacy noise, for one key.", err=True)
     for forecast in expected:
         if forecast.of != Measure.forecast:
-            typer.echo(f"For {forecast.release}, ± is that of {forecast.of}.", err=True)
+            say(f"For {forecast.release}, ± is that of {forecast.of}.", err=True)
     for line in (source_note(checked), budget(checked), check_line(checked)):
         if line:
-            typer.echo(line, err=True)
+            say(line, err=True)
 
 
 def show(expected: list[Forecast]) -> None:

@@ -27,6 +27,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
+from ameles.core.words import printable
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord, Transaction, exists, open_store, public_address
 
@@ -125,6 +126,12 @@ def known(kind: str, asked: str, names: Sequence[str]) -> None:
         )
 
 
+def say(*lines: str, err: bool = False, nl: bool = True) -> None:
+    """Prints lines.  All texts from plans and data go through it, or through ``table``."""
+    for line in lines:
+        typer.echo(printable(line), err=err, nl=nl)
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """Prints a table to standard output: the first ``left`` columns are words, then numbers."""
     console = Console()
@@ -133,8 +140,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1)
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for place, head in enumerate(heads):
         grid.add_column(head, justify="left" if place < left else "right", no_wrap=place >= left)
-    for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))  # rich reads brackets in a plain str as markup
+    for row in rows:  # rich reads brackets in a plain str as markup
+        grid.add_row(*(Text(printable(cell)) for cell in row))
     console.print(grid)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import AsJson, table
+from ameles.cli.plans import AsJson, say, table
 from ameles.cli.query_options import bounds_of, keys_of, kinds_of, tables_of
 from ameles.connectors.sources import open_source
 from ameles.core.exceptions import BadInput
@@ -143,15 +143,15 @@ def query(
         trial = asked_of(paper)
         trial.check_fits(paper)
         if dry_run and not exists(store):
-            typer.echo(trial.explain())
+            say(trial.explain())
             return
     kept = None if dry_run else loss
     with open_account(store, population, unit=who, cap=kept, budget=budget) as account:
         asked = asked_of(account)
         if dry_run:
-            typer.echo(asked.explain())
+            say(asked.explain())
             if refused := asked.refusal(account):
-                typer.echo(f"Asking it would be refused: {refused.what}.", err=True)
+                say(f"Asking it would be refused: {refused.what}.", err=True)
             return
         answers = asked.ask(account)
         left = account.left
@@ -210,4 +210,4 @@ def _show(parsed: Parsed, answers: list[Answer], left: Loss | None) -> None:
     table(heads, rows)
     paid = ", ".join(f"{answer.paid} (entry {answer.entry})" for answer in answers)
     rest = "" if left is None else f"; {left} left"
-    typer.echo(f"Paid by {answers[0].population}: {paid}{rest}.", err=True)
+    say(f"Paid by {answers[0].population}: {paid}{rest}.", err=True)

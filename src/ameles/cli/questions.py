@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date
 
-import typer
-
+from ameles.cli.plans import say
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import exact
 from ameles.measures.key_words import REVEALING
@@ -45,7 +44,7 @@ class Questions:
             try:
                 check(answer)
             except BadInput as refusal:
-                typer.echo(str(refusal), err=True)
+                say(str(refusal), err=True)
             else:
                 return answer
 
@@ -125,11 +124,11 @@ class Questions:
 
 def _answer(question: str, default: str | None) -> str:
     shown = f"[{default}] " if default else ""
-    typer.echo(f"{question} {shown}", nl=False, err=True)
+    say(f"{question} {shown}", nl=False, err=True)
     try:
         return input().strip() or default or ""
     except EOFError:
-        typer.echo("", err=True)
+        say("", err=True)
         raise BadInput(
             f"There is no answer to this question: {question}",
             why="it must be answered, and standard input has ended",

@@ -10,16 +10,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from ameles.cli.plans import (
-    DEFAULT,
-    AsJson,
-    PlanFile,
-    known,
-    launched,
-    moment,
-    stored,
-    table,
-)
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, known, launched, moment, say, stored, table
 from ameles.connectors.records import FORMATS
 from ameles.core.exceptions import BadInput
 from ameles.core.release import Release
@@ -86,11 +77,11 @@ def releases(
     _show(first_ones)
     if not first_ones:
         at = f"the stream is at step {stream.released}"
-        typer.echo(f"Nothing was released there; {at}.", err=True)
+        say(f"Nothing was released there; {at}.", err=True)
         return
-    typer.echo("low to high covers 95% of the privacy noise, and no other error.", err=True)
+    say("low to high covers 95% of the privacy noise, and no other error.", err=True)
     if shown > first:
-        typer.echo(f"Steps from {shown} on are shown; --format csv prints all.", err=True)
+        say(f"Steps from {shown} on are shown; --format csv prints all.", err=True)
 
 
 def _print(rows: Iterable[tuple[object, ...]], form: Rendering) -> None:

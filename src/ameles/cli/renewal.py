@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 from fractions import Fraction
 
-import typer
-
+from ameles.cli.plans import say
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.loss import Approx, Concentrated, Loss, Pure
 from ameles.core.parameters import shown
@@ -69,7 +68,7 @@ def confirm_renewal(more: Loss, book: Budget, *, yes: bool, command: str) -> Non
             tip=f"{command} --yes",
         )
     whose = capped(book)
-    typer.echo(
+    say(
         f"This adds {more} to the cap of {whose}, which is {book.cap}, forever: "
         "the people in the data can lose that much more privacy. Renew it? [y/N] ",
         nl=False,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, moment, one_store
+from ameles.cli.plans import DEFAULT, AsJson, moment, one_store, say
 from ameles.engine.operating.restore_checks import check_behind
 from ameles.plan.plan import Plan, read_plan
 from ameles.store import Backup, opened_backup, public_address
@@ -58,11 +58,11 @@ def restore(
         typer.echo(json.dumps({**told, "streams": listed, "not_compared": list(unseen)}))
         return
     for name, step in streams.items():
-        typer.echo(f"{name}: step {step}" if step else f"{name}: no step yet")
+        say(f"{name}: step {step}" if step else f"{name}: no step yet")
     for what in unseen:
-        typer.echo(f"Not compared with what was published: {what}.", err=True)
+        say(f"Not compared with what was published: {what}.", err=True)
     done = "can be restored to" if dry_run else "is restored to"
-    typer.echo(
+    say(
         f"The backup of {moment(made.replace(microsecond=0))} UTC {done} "
         f"'{public_address(plans[0].store.url)}'.",
         err=True,

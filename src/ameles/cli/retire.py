@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored, with_plan
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, say, stored, with_plan
 from ameles.core.exceptions import AmelesError, BadInput
 from ameles.engine.operating.retire import RetiredStream, retire_stream
 from ameles.plan.plan import read_plan
@@ -73,7 +73,7 @@ def _confirm(command: str, name: str, *, yes: bool) -> None:
             why="it cannot be undone: the state is erased",
             tip=f"{command} --why '...' --yes",
         )
-    typer.echo(
+    say(
         f"This erases the state of stream '{name}' forever: it never runs again, and what it spent "
         "stays spent. Retire it? [y/N] ",
         nl=False,
@@ -84,14 +84,14 @@ def _confirm(command: str, name: str, *, yes: bool) -> None:
 
 
 def _tell(done: RetiredStream) -> None:
-    typer.echo(f"store       {done.store}")
+    say(f"store       {done.store}")
     if done.key is not None:
-        typer.echo(f"key         {done.key}")
+        say(f"key         {done.key}")
     if done.files is not None:
-        typer.echo(f"files       {done.files}")
-    typer.echo(f"tokens      {done.tokens or 'none'} revoked")
+        say(f"files       {done.files}")
+    say(f"tokens      {done.tokens or 'none'} revoked")
     if done.key is None:
-        typer.echo("backups     those made before have its state: delete them")
+        say("backups     those made before have its state: delete them")
     again = "was retired before, on" if done.before else "is retired since"
     when = moment(done.at.replace(microsecond=0))
-    typer.echo(f"Stream '{done.stream}' {again} {when} UTC: {done.why}", err=True)
+    say(f"Stream '{done.stream}' {again} {when} UTC: {done.why}", err=True)

@@ -32,6 +32,7 @@ from ameles.cli.plans import (
     name_plan,
     plan_named,
     progress,
+    say,
     store_path,
     with_plan,
 )
@@ -166,9 +167,9 @@ def run(
         typer.echo(json.dumps(_plain(report, checked)))
     else:
         if report.launched and not following:
-            typer.echo(launched(checked), err=True)
+            say(launched(checked), err=True)
         for line in _said(report, checked, file):
-            typer.echo(line, err=True)
+            say(line, err=True)
     if unread and not following:
         raise typer.Exit(SourceUnreadable.exit_code)  # the other files were read
 
@@ -198,7 +199,7 @@ def _declared(checked: Plan, same: list[str], new: list[str], skip_gap: str | No
     patterns = [stream.source, *stream.rotated]
     names = {file.name for text in patterns for file in list_names(text, checked.base)}
     for option in declarations.unmatched(names):
-        typer.echo(
+        say(
             f"{option} matches no file of the source {stream.source!r}, and changes nothing. "
             "Paths are relative to the folder of the plan, as in the plan.",
             err=True,
@@ -216,7 +217,7 @@ class _Warning:
     def __call__(self, problem: AmelesError) -> None:
         self._unread.append(problem)
         said = str(name_plan(problem, self._file))
-        typer.echo(said.replace("error[", "warning[", 1), err=True)
+        say(said.replace("error[", "warning[", 1), err=True)
 
 
 def cut_off(text: str | None, checked: Plan, *, now: datetime) -> datetime:

@@ -67,13 +67,3 @@ def _created(file: Path) -> int:
         why="exact numbers go into a new file, which nobody else has open",
         tip="--secret-to with a name that is free, in a folder of your own",
     )
-
-
-def printable(text: str) -> str:
-    """A text from the data, with the characters escaped that could control a terminal.
-
-    >>> printable("a\\x1b[2J")
-    'a\\\\x1b[2J'
-    """
-    shown = (one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-    return "".join(shown)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, stored
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, launched, moment, say, stored
 from ameles.core.exceptions import StoreRefused
 from ameles.engine.running.stream_sinks import SinkState, sink_states
 from ameles.engine.sealed.stream_vault import slot_of
@@ -63,12 +63,12 @@ def status(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(asdict(state)))
         return
     for name, text in _told(state).items():
-        typer.echo(f"{name:<12}{text}")
+        say(f"{name:<12}{text}")
     for place, gap in enumerate(state.gaps):
         text = f"{_day(gap.at)}: {gap.place} lost records unread ({gap.why})"
-        typer.echo(f"{'' if place else 'gaps':<12}{text}")
+        say(f"{'' if place else 'gaps':<12}{text}")
     for place, sink in enumerate(state.sinks):
-        typer.echo(f"{'' if place else 'sinks':<12}{_of_sink(sink)}")
+        say(f"{'' if place else 'sinks':<12}{_of_sink(sink)}")
 
 
 def _of_sink(sink: SinkState) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, store_path, stored, table
+from ameles.cli.plans import DEFAULT, AsJson, PlanFile, moment, say, store_path, stored, table
 from ameles.core.exceptions import BadInput
 from ameles.core.token import new_token, token_digest
 from ameles.measures.fields import NAME
@@ -113,8 +113,8 @@ def _create(plan: Plan, name: str, scope: Scope, days: int, as_json: bool) -> No
         made = {"number": number, "name": name, "stream": plan.stream.name, "scope": scope}
         typer.echo(json.dumps({"token": text, **made, "expires": _written(expires)}))
         return
-    typer.echo(text)
-    typer.echo(
+    say(text)
+    say(
         f"This token is shown only now. Until {moment(expires)} UTC its holder may {MAY[scope]} "
         f"stream '{plan.stream.name}'.",
         err=True,
@@ -133,9 +133,7 @@ def _revoke(plan: Plan, name: str, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"name": name, "revoked": True}))
         return
-    typer.echo(
-        f"Token '{name}' is revoked; a running service refuses it within a second.", err=True
-    )
+    say(f"Token '{name}' is revoked; a running service refuses it within a second.", err=True)
 
 
 def _list(plan: Plan, as_json: bool) -> None:
@@ -151,7 +149,7 @@ def _list(plan: Plan, as_json: bool) -> None:
     ]
     table(("token", "name", "stream", "scope", "expires (UTC)", "state"), rows, left=6)
     if not tokens:
-        typer.echo("There are no tokens yet.", err=True)
+        say("There are no tokens yet.", err=True)
 
 
 def _plain(one: TokenRecord, now: datetime) -> dict[str, object]:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.status import Status
 
 from ameles.core.exceptions import BadInput
+from ameles.core.words import printable
 
 QUIET_SECONDS = 1.0
 
@@ -42,4 +43,4 @@ def writing(file: Path) -> Iterator[None]:
             f"The file '{file}' cannot be written: {problem.strerror or problem}.",
             tip="a folder that exists and that you may write to",
         ) from problem
-    typer.echo(f"Wrote {file}.", err=True)
+    typer.echo(printable(f"Wrote {file}."), err=True)

@@ -24,6 +24,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ameles.core.words import printable
+
 if TYPE_CHECKING:
     from ameles.core.loss import Loss
 
@@ -49,11 +51,11 @@ class AmelesError(Exception):
         self.tip = tip
 
     def __str__(self) -> str:
-        lines = [f"error[{self.code}]: {self.what}"]
+        lines = [f"error[{self.code}]: {printable(self.what)}"]
         if self.why:
-            lines.append(f"  why: {self.why}")
+            lines.append(f"  why: {printable(self.why)}")
         if self.tip:
-            lines.append(f"  try: {self.tip}")
+            lines.append(f"  try: {printable(self.tip)}")
         return "\n".join(lines)
 
 

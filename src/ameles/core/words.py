@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers and foreign texts as people read them."""
 
 from __future__ import annotations
 
@@ -19,3 +19,16 @@ def brief(number: float | None) -> str:
         return f"{int(number):,}"
     size = abs(number)
     return f"{number:,.{0 if size >= 1000 else 1 if size >= 10 else 2}f}"
+
+
+def printable(text: str) -> str:
+    """A text from a plan or from data, in one line, with the characters escaped that could control
+    a terminal or reorder what stands around them.
+
+    >>> printable("a\\x1b[2J"), printable("\\u202e2026")
+    ('a\\\\x1b[2J', '\\\\u202e2026')
+    """
+    if text.isprintable():
+        return text
+    shown = (one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(shown)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ameles.core.exceptions import PlanError
+from ameles.core.words import printable
 
 LONGEST_KEY = 200  # of what a message shows
 
@@ -27,9 +28,9 @@ class Problem:
     def __str__(self) -> str:
         key = self.key if len(self.key) <= LONGEST_KEY else f"{self.key[:LONGEST_KEY]}..."
         place = f"{key}: " if key else ""
-        lines = [f"error[plan]: {place}{self.what}"]
-        lines += [f"  why: {self.why}"] if self.why else []
-        lines += [f"  try: {self.tip}"] if self.tip else []
+        lines = [f"error[plan]: {printable(place + self.what)}"]
+        lines += [f"  why: {printable(self.why)}"] if self.why else []
+        lines += [f"  try: {printable(self.tip)}"] if self.tip else []
         return "\n".join(lines)
 
 
