@@ -22,9 +22,10 @@ from urllib.parse import quote
 
 import psycopg
 
+from ameles.core.own_file import OWNER_ONLY
 from ameles.store import migration, opening
 from ameles.store.postgres.store import PostgresStore
-from ameles.store.sqlite.database_file import OWNER_ONLY, prepare
+from ameles.store.sqlite.database_file import prepare
 from ameles.store.sqlite.store import SqliteStore
 from ameles.store.transaction import Transaction
 from tests import kept_connections, kept_schemas

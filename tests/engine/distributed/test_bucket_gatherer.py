@@ -28,7 +28,7 @@ from ameles.engine.gathering.packed_arrays import Arrays, stacked
 from ameles.engine.gathering.pending import Pending
 from ameles.store import Store, open_store
 from ameles.testing.crashes import Crash, CrashingStore
-from tests.engine.distributed.clusters import EVENT, USER, Site, cluster, replayed, same
+from tests.engine.distributed.clusters import EVENT, STEPS, USER, Site, cluster, replayed, same
 from tests.engine.neighbours import Pretender
 
 FEW = ("daily", "ever")
@@ -305,3 +305,17 @@ def _hungry(monkeypatch: pytest.MonkeyPatch, name: str, failures: dict[str, int]
         return right(self, *given, **named)
 
     monkeypatch.setattr(Bounding, name, tried)
+
+
+def test_each_of_several_open_steps_gets_its_events(tmp_path: Path) -> None:
+    """No row comes after the first run: a bucket must know the first step that waits in it."""
+
+    def step_by_step(site: Site) -> Site:
+        for delivery in range(3):
+            site.deliver(delivery)
+        for step in range(1, STEPS + 1):
+            site.run(step)
+        return site
+
+    one = step_by_step(Site(tmp_path / "one", only=FEW))
+    same(one, [step_by_step(on_cluster(tmp_path / "other", one))])
