@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ameles.core.rules import CURRENT, FIRST
-from tests.engine.worlds import World, day
+from tests.engine.worlds import World, day, row
 
 FIXTURES = Path(__file__).parent / "fixtures"
 USERS = 'unit = "user"\nuser = "who"\nmax_per_step = 2\nmax_steps = 2'
@@ -87,15 +87,16 @@ def test_users_stay_who_they_were(
 
 
 @pytest.mark.parametrize(("rules", "each"), [(FIRST, 5 + 2**40), (CURRENT, 5 + 3 * 2**40)])
+@pytest.mark.parametrize("others", [0, 20_000])  # few are added up one by one, many in a query
 def test_weights_beyond_the_bound_stay_out_or_are_clamped(
-    tmp_path: Path, rules: int, each: int
+    tmp_path: Path, rules: int, each: int, others: int
 ) -> None:
     world = World(tmp_path, COUNT, stream='weight = "age"')
     world.write([weighed(1, n) for n in WEIGHTS])
     if rules == FIRST:
         launched_before(world, "rules_1_weights")
     world.run(2)
-    world.append([weighed(3, n) for n in WEIGHTS])
+    world.append([weighed(3, n) for n in WEIGHTS] + [row(3, age="")] * others)
     world.run(3)
     assert rules_of(world) == rules
     assert world.values("visits", "") == [each, each, 2 * each]
