@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -110,10 +109,10 @@ def cut_redis(life: RedisLife, running: Running, choices: Choices) -> bool:
 
 def kill_redis(life: RedisLife, running: Running, choices: Choices) -> bool:
     """Kill -9 of the server while the program runs; it is back a moment later."""
-    time.sleep(choices.upto(life.span))
+    choices.sleep(life.span)
     life.server.kill()
     before = running.poll() is None
-    time.sleep(choices.upto(0.2))
+    choices.sleep(0.2)
     life.server.start()
     life.span *= 1.05 if before else 0.8
     return before
@@ -121,7 +120,7 @@ def kill_redis(life: RedisLife, running: Running, choices: Choices) -> bool:
 
 def end_sessions(life: PostgresLife, running: Running, choices: Choices) -> bool:
     """The server ends all sessions of the program at some moment."""
-    time.sleep(choices.upto(life.span))
+    choices.sleep(life.span)
     with life.server.admin() as admin:
         ((ended,),) = admin.execute(_END, (life.server.database,)).fetchall()
     life.span *= 1.05 if ended else 0.9
@@ -130,7 +129,7 @@ def end_sessions(life: PostgresLife, running: Running, choices: Choices) -> bool
 
 def crash_postgres(life: PostgresLife, running: Running, choices: Choices) -> bool:
     """The server crashes while the program runs; it is back a moment later."""
-    time.sleep(choices.upto(life.span))
+    choices.sleep(life.span)
     before = running.poll() is None
     life.server.restart(signal.SIGQUIT)
     life.span *= 1.05 if before else 0.8

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -68,11 +67,11 @@ def cut_connections(life: KafkaLife, running: Running, choices: Choices) -> bool
 
 def kill_broker(life: KafkaLife, running: Running, choices: Choices) -> bool:
     """Kill -9 of a broker while the program runs; it is back before the next one is killed."""
-    time.sleep(choices.upto(life.span))
+    choices.sleep(life.span)
     broker = life.cluster.brokers[choices.below(len(life.cluster.brokers))]
     in_time = _is_in_time(life, running)
     broker.kill()
-    time.sleep(choices.upto(2.0))
+    choices.sleep(2.0)
     broker.start()
     running.wait(PATIENCE)
     life.cluster.wait()
@@ -84,11 +83,11 @@ def cuts_of(networks: Networks, seconds: float = 4.0) -> Fault:
 
     def cut_network(life: KafkaLife, running: Running, choices: Choices) -> bool:
         """A broker is cut off from the others and from the program, and comes back."""
-        time.sleep(choices.upto(life.span))
+        choices.sleep(life.span)
         place = choices.below(len(life.cluster.brokers))
         in_time = _is_in_time(life, running)
         networks.cut(place)
-        time.sleep(choices.upto(seconds))
+        choices.sleep(seconds)
         networks.mend(place)
         running.wait(PATIENCE)
         life.cluster.wait()

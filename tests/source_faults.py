@@ -141,7 +141,7 @@ def victim(folder: str, step: int) -> None:
 
 def kill_ameles(life: SourceLife, running: Running, choices: Choices) -> bool:
     """Kill -9 of the program at some moment, mostly before it is done."""
-    time.sleep(choices.upto(life.span))
+    choices.sleep(life.span)
     running.kill()
     killed = running.wait(PATIENCE) == -signal.SIGKILL
     life.span *= 1.05 if killed else 0.8

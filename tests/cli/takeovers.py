@@ -13,7 +13,6 @@ import argparse
 import signal
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def play(server: Server, folder: Path, times: int, seed: int) -> tuple[int, int]
             for _ in range(chance.below(5)):
                 sites[0].append(row())
                 events += 1
-            time.sleep(chance.upto(4))
+            chance.sleep(4)
             if chance.chance(70):
                 killed = chance.one_of(sites)
                 killed.send(signal.SIGKILL)

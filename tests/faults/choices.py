@@ -1,12 +1,24 @@
-"""Seeded choices: the same seed chooses the same instant, event and lost write again."""
+"""Seeded choices: the same seed chooses the same instant, event and lost write again.
+
+How long a kill waits also depends on the machine: spans adapt to it.  So each wait is printed with
+its seed, which pytest shows if the test fails, and ``AMELES_TEST_WAITS`` repeats waits:
+
+    AMELES_TEST_WAITS="0.0312 0.1" ./run test "tests/faults/test_faults.py::test_kills[8]"
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
+import time
+from collections import deque
 from collections.abc import Sequence
 from typing import TypeVar
 
+WAITS = "AMELES_TEST_WAITS"
 T = TypeVar("T")
+_repeated = deque(os.environ.get(WAITS, "").split())
 
 
 class Choices:
@@ -33,6 +45,14 @@ class Choices:
     def upto(self, most: float) -> float:
         """A number from 0 to ``most``."""
         return most * self.below(1 << 30) / (1 << 30)
+
+    def sleep(self, most: float, least: float = 0.0) -> None:
+        """Waits for ``least`` to ``most`` seconds; what it waits is printed."""
+        seconds = least + self.upto(most - least)
+        if _repeated:
+            seconds = float(_repeated.popleft())
+        sys.stdout.write(f"{WAITS}: {seconds:.6f}, seed {self._seed.decode()}\n")
+        time.sleep(seconds)
 
     def shuffle(self, things: list[T]) -> None:
         """Shuffle a list in place."""

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -130,7 +129,7 @@ class DatabaseWorld:
     def _round(self, writers: Writers, figures: Figures) -> None:
         fault = FAULTS[self.draw.below(len(FAULTS))]
         process = self._run()
-        time.sleep(self.draw.upto(LONGEST))
+        self.draw.sleep(LONGEST)
         if fault == "kill":
             process.kill()
         elif fault == "connections":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +29,7 @@ class Outcome:
 
     def kill(self, victim: Victim, choices: Choices) -> None:
         """Kills it at some instant; counts if it was not done before."""
-        time.sleep(choices.upto(self.span))
+        choices.sleep(self.span)
         if victim.kill() == -9:
             self.kills += 1
             self.span = min(self.span * 1.05, self.most)
@@ -119,7 +118,7 @@ def follow_life(world: World, clock: Clock, choices: Choices, kills: int) -> Out
             clock.jump(-DAY)
         if choices.chance(15):
             victim.send(19)
-            time.sleep(choices.upto(0.02))
+            choices.sleep(0.02)
             victim.send(18)
         done.kill(victim, choices)
         victim = None

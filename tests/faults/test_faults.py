@@ -210,7 +210,7 @@ def test_the_program_itself_is_killed_and_goes_on(tmp_path: Path, victims: Victi
     command = [sys.executable, "-m", "ameles", *world.replay().argv]
     for _ in range(2):
         with subprocess.Popen(command, cwd=world.place, stderr=subprocess.DEVNULL) as process:
-            time.sleep(0.8 + choices.upto(0.7))
+            choices.sleep(1.5, 0.8)
             process.kill()
         witness.look()
     subprocess.run(command, cwd=world.place, check=True, env=dict(os.environ))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from tests.faults import KINDS, Victims
+from tests.faults import KINDS, Victims, choices
 from tests.faults.crashes import ERRORS, MODES, Faults
 from tests.faults.rehearsals import Rehearsal
 from tests.faults.suite import plan
@@ -50,3 +51,21 @@ def test_a_disk_is_judged_once(tmp_path: Path, rehearsal: Rehearsal) -> None:
     for mode in MODES:  # a sync changes nothing that a crash of the program leaves
         assert faults.crash(tmp_path / mode, at, mode) == []
     assert len(faults.judged) == 1
+
+
+def test_waits_are_printed_and_can_be_repeated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("tests.faults.choices.time.sleep", slept.append)
+    for _ in range(2):  # the same seed, the same waits
+        drawn = choices.Choices("a", 1)
+        drawn.sleep(0.5)
+        drawn.sleep(2.0, 1.0)
+    assert slept[:2] == slept[2:]
+    assert slept[0] < 0.5 < 1.0 < slept[1] < 2.0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"{choices.WAITS}: {slept[0]:.6f}, seed ('a', 1)"
+    monkeypatch.setattr(choices, "_repeated", deque(["0.25"]))
+    drawn.sleep(2.0)  # on a machine with another span
+    assert slept[-1] == 0.25

@@ -77,7 +77,7 @@ class Tally:
         """One fault, at some instant after the program has come to the server."""
         if deed != "kill":
             _met(server)
-        time.sleep(choices.upto(self.span))
+        choices.sleep(self.span)
         if deed == "kill":
             victim.kill()
         elif deed == "sessions":
@@ -153,7 +153,7 @@ def followed_by_faults(
         region = choices.one_of(REGIONS)
         world.append([event(day, choices.below(9), region)])
         counted[region] += 1
-        time.sleep(choices.upto(tally.span))
+        choices.sleep(tally.span)
         day = max(day, (turn + 1) * world.horizon // (faults + 1))
         clock.set(START.timestamp() + day * DAY + choices.upto(DAY / 2))
         deed = DEEDS[choices.below(len(DEEDS))]
@@ -189,7 +189,10 @@ def finish(
 
 def killed(way: str, folder: Path, victims: Victims, server: Server, kills: int) -> Outcome:
     """A life of kill -9, as on SQLite."""
-    choices, clock = Choices(way, str(folder)), Clock(folder.with_name(folder.name + ".clock"))
+    choices, clock = (
+        Choices(way, folder.parent.name, folder.name),
+        Clock(folder.with_name(folder.name + ".clock")),
+    )
     if way in ("replay", "user"):
         kind = "user" if way == "user" else "event"
         return replay_life(Served(folder, victims, server, kind=kind), choices, kills)
