@@ -49,6 +49,10 @@ PLAIN = (
     *("flu.db", "a b?mode=ro#x%20.db", "it's.db", "-", "http", "a:b/c.csv", "x@y.csv", "C:x"),
     *("year=2024/month=1/*.csv", "kind=a,b/*.csv", "/data/it:x/@y.csv", "logs/**/@*.csv"),
 )
+CONDITIONS = (
+    *("key = 'a' AND b = 3", "region = 'n' and key = 5", "token IS NULL", "auth >= 2 or x = 1"),
+    *("password = 'a b' AND user = 1", "api_key = 3, x = 1", "user = 'ann' and key = 3"),
+)
 PUBLIC = (
     "kafka://a:9092,b:9092/visits",
     "s3://lake/user@example.com/a.csv",
@@ -89,6 +93,7 @@ def test_what_is_no_path_is_an_attempt_at_an_address(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *CONDITIONS,
         "SELECT COUNT(*) FROM t WHERE token = 'a' AND user = 'b'",
         *("password=0:10:1", "token=text", "region=north,south", "12:30"),
     ],

@@ -27,6 +27,7 @@ _NAME = (
     r"(?:[\w.-]*(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|token|api[_-]?key"
     r"|(?:access|secret|private)[_-]?key(?:[_-]?id)?|signature|credentials?)|key|sig|auth)"
 )
+_VALUE = r"(?:'(?:[^'\\]|\\.)*'|[^\s;]*)"
 _SECRET = re.compile(
     "|".join(
         (
@@ -37,9 +38,9 @@ _SECRET = re.compile(
             # a password with a sign such as a slash, which ends the part before the @
             r":/+[^\s/?#@:\[]*:(?!\d+(?:[,/?#]|$))\S*@",
             rf"[?&;#]\s*{_NAME}\s*=\s*[^\s&;]",
-            # keywords as libpq and ODBC have them
-            rf"^[\w ]+=.*[\s;,]{_NAME}\s*=",
-            rf"^{_NAME}\s*=.*[\s;,][\w ]+=",
+            # several keywords with values as libpq and ODBC have them; a condition has words between
+            rf"^(?=(?:.*[\s;])?{_NAME}\s*=)\w[\w ]*=\s*{_VALUE}"
+            rf"(?:(?:\s+\w+|\s*;\s*\w[\w ]*)\s*=\s*{_VALUE})+[\s;]*$",
             r"\bwhsec_[a-z0-9+/]{24}",  # what signs webhooks, in the place of its file
         )
     ),
