@@ -121,3 +121,61 @@ def test_without_its_packages_it_says_what_to_install(
     ended = ameles("serve", "ameles.toml")
     assert ended.code == 1
     assert "pip install '.[serve]'" in ended.err
+
+
+def test_a_store_that_is_down_at_the_start_stops_no_other_stream(
+    fresh: Path, ameles: Program, until: Callable[[Callable[[], None]], None]
+) -> None:
+    copied(fresh, "colds", url="postgresql://me:hunter2@127.0.0.1:1/colds")
+    until(lambda: None)
+    ended = ameles("serve", "ameles.toml", "colds.toml", "--listen", HERE, "--log", "json", "--yes")
+    events = [json.loads(line) for line in ended.err.splitlines() if line.startswith("{")]
+    assert ended.code == 1, "a stream has failed"
+    flu = [one["event"] for one in events if one.get("stream") == "flu"]
+    assert flu[0] == "launched"
+    (refused,) = [one for one in events if one.get("stream") == "colds"]
+    assert refused["event"] == "refused"
+    assert refused["what"] == "The store 'postgresql://me@127.0.0.1:1/colds' cannot be reached."
+    assert "hunter2" not in ended.err
+
+
+@pytest.mark.usefixtures("site")
+def test_a_service_waits_for_the_only_store_too(
+    site: Path, ameles: Program, until: Callable[[Callable[[], None]], None]
+) -> None:
+    until(lambda: None)
+    plan = copied(site, "colds", url="postgresql://127.0.0.1:1/colds")
+    ended = ameles("serve", plan, "--listen", HERE, "--log", "json", "--yes")
+    assert ended.code == 1
+    assert '"event":"serving"' in ended.err
+
+
+@pytest.mark.usefixtures("site")
+def test_a_store_that_nobody_can_use_as_it_is_ends_a_service_that_has_no_other(
+    site: Path, ameles: Program, until: Callable[[Callable[[], None]], None]
+) -> None:
+    until(lambda: None)
+    (site / "notes.txt").write_text("no store\n", encoding="utf-8")
+    (site / "notes.txt").chmod(0o600)
+    plan = copied(site, "colds", url="notes.txt")
+    alone = ameles("serve", plan, "--listen", HERE, "--yes")
+    assert (alone.code, "is not a store of Ameles" in alone.err) == (4, True)
+    both = ameles("serve", "ameles.toml", plan, "--listen", HERE, "--log", "json", "--yes")
+    assert (both.code, '"event":"serving"' in both.err) == (1, True)
+
+
+@pytest.mark.usefixtures("site")
+def test_a_wrong_plan_ends_a_service_whose_store_is_down(site: Path, ameles: Program) -> None:
+    plan = copied(site, "colds", url="postgresql://127.0.0.1:1/colds", more='[[sink]]\ncsv = ""\n')
+    assert ameles("serve", plan, "--listen", HERE, "--yes").code == 2
+
+
+def copied(site: Path, name: str, *, url: str, more: str = "") -> str:
+    """A plan like that of the site, of another stream with another store."""
+    text = (site / "ameles.toml").read_text(encoding="utf-8")
+    text = text.replace('name = "flu"', f'name = "{name}"', 1)
+    head, _, rest = text.partition("[store]\n")
+    _, _, rest = rest.partition("\n")
+    file = site / f"{name}.toml"
+    file.write_text(f'{head}[store]\nurl = "{url}"\n{rest}{more}', encoding="utf-8")
+    return str(file)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ameles.store import Store, StoreAway, open_store
 from tests.cli.conftest import Program
 from tests.cli.followed_site import Site, a_site, row
 from tests.cli.takeovers import END_LOCKS, prepare
@@ -53,6 +54,32 @@ def test_a_process_that_stands_by_takes_over(
     second.wait(lambda: second.total() == 3)  # one of them has the stream again
     assert second.rows()[: len(published)] == published
     assert [site.stop()[0] for site in (second, first)] == [0, 0]
+
+
+def test_a_process_that_stands_by_waits_for_a_store_that_is_down(
+    tmp_path: Path, ameles: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[str]()
+
+    def down(url: str, **options: object) -> Store:
+        opened.append(url)
+        if len(opened) < 3:
+            raise StoreAway("The store cannot be reached.")
+        return open_store(url)
+
+    monkeypatch.setattr("ameles.cli.followed_run.exists", lambda url: True)
+    monkeypatch.setattr("ameles.cli.followed_run.open_store", down)
+    monkeypatch.setattr("ameles.engine.following.standby.PATIENCE", 0)
+    with a_site(tmp_path) as site:
+        site.write()
+        site.plan.write_text(
+            site.plan.read_text(encoding="utf-8").replace("[privacy]", "horizon = 1\n[privacy]"),
+            encoding="utf-8",
+        )
+        site.append("at,region\n")
+        ended = ameles("run", str(site.plan), "--follow", "--standby", "--yes")
+    assert (ended.code, len(opened)) == (0, 3)
+    assert ended.err.count("The store cannot be reached. Standing by.") == 1
 
 
 def test_standby_is_refused_where_nothing_can_be_taken_over(

@@ -49,8 +49,10 @@ granularity = 1
 class Steady:
     """A health that a test sets."""
 
-    failed = 0
     starting = 0
+
+    def __init__(self) -> None:
+        self.failed: dict[str, str] = {}
 
 
 class ReadingDoor(Door):

@@ -103,7 +103,7 @@ def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
     plans = [shown(tmp_path, store, name) for name in ("first", "held", "last")]
     following = Watched(plans, Log(out, as_json=True))
     told = following.told
-    assert (following.starting, following.failed) == (3, 0)
+    assert (following.starting, following.failed) == (3, {})
     with store.holding("held"):  # another process runs it
         following.start()
         for name, state in (
@@ -115,7 +115,7 @@ def test_a_stream_that_fails_stops_alone(tmp_path: Path, store: Store) -> None:
         following.stop()
     states = {name: following.doing(name) for name in following.streams}
     assert states == {"first": State.ENDED, "held": State.FAILED, "last": State.ENDED}
-    assert (following.starting, following.failed) == (0, 1)
+    assert (following.starting, len(following.failed)) == (0, 1)
     (refused,) = [line for line in lines(out) if line["event"] == "refused"]
     assert refused["stream"] == "held"
     assert refused["what"]
@@ -231,14 +231,15 @@ def test_a_stream_that_failed_is_tried_again_and_says_why_once(
         following.start()
         while following.told.count("held") < 5:
             threading.Event().wait(0.001)
-        assert (following.doing("held"), following.failed) == (State.FAILED, 1)
+        assert following.doing("held") is State.FAILED
+        assert following.failed == {"held": "another process runs it"}
         failure = following.failure("held")
         assert failure is not None
         assert failure.again is not None
         assert "held" in failure.what
     following.wait("held", State.ENDED)
     following.stop()
-    assert (following.failed, following.failure("held")) == (0, None)
+    assert (following.failed, following.failure("held")) == ({}, None)
     said = [line["event"] for line in lines(out)]
     assert said == ["refused", "launched", "following", "released", "ended"]
 
@@ -261,7 +262,7 @@ def test_another_reason_is_said_too_and_pauses_grow(
             pauses.append(timeout or 0)
             return False
 
-    monkeypatch.setattr(stream, "_stop", Noted())
+    monkeypatch.setattr(stream, "_back", Noted())
     following.start()
     stream.join()
     assert [line.get("what", line.get("kind")) for line in lines(out)] == [
@@ -272,7 +273,8 @@ def test_another_reason_is_said_too_and_pauses_grow(
     ]
     assert pauses == [0.001, 0.002, 0.004, 0.008], "and a plan that is refused is not tried again"
     assert following.doing("s") is State.FAILED
-    assert following.failure("s") == StreamFailure("d", "", "", again=None)
+    reason = "its plan, or something that it needs, is refused"
+    assert following.failure("s") == StreamFailure("d", "", "", again=None, reason=reason)
 
 
 def test_streams_that_lost_their_locks_with_another_begin_anew(
@@ -470,7 +472,9 @@ def test_a_service_over_a_socket(tmp_path: Path, store: Store) -> None:
         service.following.streams["s"].join()
         while not service.following.failed:
             threading.Event().wait(0.001)
-        assert get(opened, "/readyz") == (503, {"ready": False, "starting": 0, "failed": 1})
+        why = {"name": "held", "reason": "another process runs it"}
+        told = {"ready": False, "starting": 0, "failed": 1, "streams": [why]}
+        assert get(opened, "/readyz") == (503, told)
         assert get(opened, "/v1/streams") == (200, {"streams": []})
         stop.set()
         served.join()

@@ -379,8 +379,12 @@ def test_a_service_is_ready_when_all_its_streams_are(service: Small) -> None:
         assert service.client.get("/readyz").status == 200
         service.health.starting = 1
         assert service.client.get("/readyz").status == 503
-        service.health.starting, service.health.failed = 0, 2
+        service.health.starting = 0
+        service.health.failed = {"closed": "its store cannot be used now"}
         answer = service.client.get("/readyz")
-        assert (answer.status, answer.json["failed"]) == (503, 2)
+        assert (answer.status, answer.json["failed"]) == (503, 1)
+        assert answer.json["streams"] == [
+            {"name": "closed", "reason": "its store cannot be used now"}
+        ]
     finally:
-        service.health.starting = service.health.failed = 0
+        service.health.starting, service.health.failed = 0, {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from ameles.cli.plans import moment, say
 from ameles.cli.stop_signals import stopping
@@ -15,6 +16,7 @@ from ameles.engine.following.standby import Standby
 from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan
+from ameles.store import exists, open_store
 
 STOPS = "Ctrl-C or SIGTERM ends it"
 
@@ -33,6 +35,18 @@ def check_standby(checked: Plan, *, following: bool) -> None:
             why="events that pass once are with the process that received them",
             tip="files, or a broker or table that both processes can read",
         )
+
+
+def wait_for_store(url: str) -> bool:
+    """Stands by until the store at an address can be used; False if it is stopped meanwhile."""
+
+    def look() -> bool:
+        if exists(url):
+            open_store(url, create=False).close()
+        return True
+
+    with stopping() as stop:
+        return Standby(stop, partial(typer.echo, err=True)).run(look) is not None
 
 
 def follow_plan(

@@ -21,7 +21,7 @@ from ameles.cli.engine_choice import (
     SettingsOption,
     SharedOption,
 )
-from ameles.cli.followed_run import check_standby, follow_plan, launched
+from ameles.cli.followed_run import check_standby, follow_plan, launched, wait_for_store
 from ameles.cli.launch_question import confirm_launch
 from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
 from ameles.cli.plans import (
@@ -138,6 +138,8 @@ def run(
     choice.check()
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # recipes refuse their parameters here, before a store is made
+    if standby and not wait_for_store(store_path(checked)):
+        return
     if not refuse_launch(checked):
         check_source(checked, waiting=following)
     declarations = _declared(checked, same_file or [], new_file or [], skip_gap)

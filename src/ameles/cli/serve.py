@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,9 +19,13 @@ from ameles.cli.overwritten_memory import overwrite_memory
 from ameles.cli.plans import store_path
 from ameles.cli.stop_signals import stopping
 from ameles.core.exceptions import BadInput, MissingExtra
+from ameles.engine.running.launch_checks import check_launch
 from ameles.plan.plan import Plan, read_plan
 from ameles.plan.source import check_source
-from ameles.store import Store, exists, open_store
+from ameles.store import Store, Unavailable
+
+if TYPE_CHECKING:
+    from ameles.service.served_store import ServedStore
 
 LISTEN = "127.0.0.1:8421"
 
@@ -72,12 +76,17 @@ def serve(
         overwrite_memory()
     with ExitStack() as stack:
         opened = stack.enter_context(closing(listening(listen)))
-        stores = _opened(checked, stack, yes=yes)
+        stores, unconfirmed = _opened(checked, stack, yes=yes)
         from ameles.service.log import Log
         from ameles.service.service import Service
 
         said = Log(sys.stderr, as_json=log is LogForm.JSON)
-        service = Service(list(zip(checked, stores, strict=True)), said, proxies=proxies)
+        service = Service(
+            list(zip(checked, stores, strict=True)),
+            said,
+            proxies=proxies,
+            unconfirmed=unconfirmed,
+        )
         with stopping() as stop:
             said.say("serving", address=url_of(opened))
             failed = service.run(opened, stop)
@@ -110,27 +119,54 @@ def _check_names(plans: Sequence[Plan]) -> None:
         )
 
 
-def _opened(plans: Sequence[Plan], stack: ExitStack, *, yes: bool) -> list[Store]:
-    """The store of each plan; plans with one address share one store.
+def _opened(
+    plans: Sequence[Plan], stack: ExitStack, *, yes: bool
+) -> tuple[list[Store], frozenset[str]]:
+    """The store of each plan, and the streams of which nobody knows whether they are to be
+    launched.
 
-    Everything that a launch would refuse is refused before the first stream begins.
+    Plans with one address share one store.  Everything that a launch would refuse is refused
+    before the first stream begins.  A store that cannot be used now is waited for, unless all are
+    refused for reasons that do not pass.
     """
+    from ameles.service.served_store import ServedStore
+
+    stores = dict[str, ServedStore]()
     for plan in plans:
         _ = plan.recipes  # recipes refuse their parameters here, before a store is made
-        if not refuse_launch(plan):
+        place = _place(plan)
+        if place not in stores:
+            made = ServedStore(store_path(plan), create=yes)
+            stores[place] = stack.enter_context(closing(made))
+            made.open_existing()
+        if stores[place].away:
+            check_launch(plan)
+        elif not refuse_launch(plan):
             check_source(plan, waiting=True)
-    opened: dict[str, Store] = {}
-    stores = []
+    _check_hope(list(stores.values()))
+    unconfirmed = set[str]()
     for plan in plans:
-        path = store_path(plan)
-        place = path if "://" in path else os.path.realpath(path)
-        new = place not in opened and not exists(path)
-        if new:
+        store = stores[_place(plan)]
+        if not (store.away or store.opened):
             refuse_new_store(plan, restart=False)
             confirm_launch(plan, None, yes=yes, quiet=False)
-        if place not in opened:
-            opened[place] = stack.enter_context(closing(open_store(path)))
-        if not new:
-            confirm_launch(plan, opened[place], yes=yes, quiet=False)
-        stores.append(opened[place])
-    return stores
+            store.open(create=True)
+        elif not store.away:
+            confirm_launch(plan, store, yes=yes, quiet=False)
+        elif not yes:
+            unconfirmed.add(plan.stream.name)
+    _check_hope(list(stores.values()))
+    return [stores[_place(plan)] for plan in plans], frozenset(unconfirmed)
+
+
+def _place(plan: Plan) -> str:
+    """The address of a plan's store, the same for all plans that share it."""
+    path = store_path(plan)
+    return path if "://" in path else os.path.realpath(path)
+
+
+def _check_hope(stores: Sequence[ServedStore]) -> None:
+    """Refuses stores none of which can be used before somebody has changed something."""
+    problems = [store.problem for store in stores]
+    if not any(problem is None or isinstance(problem, Unavailable) for problem in problems):
+        raise problems[0] or AssertionError("there is a plan")

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from ameles.core.exceptions import StoreRefused
 from ameles.core.token import TOKEN, token_digest
 from ameles.service.proxies import limited_as
 from ameles.service.published import Shown
@@ -97,7 +98,11 @@ class Access:
         if authorization is None:
             self._pass(f"address {limited_as(address)}", None)
             return None
-        token = self._valid(authorization)
+        try:
+            token = self._valid(authorization)
+        except StoreRefused:
+            self._pass(f"address {limited_as(address)}", None)
+            raise
         if token is None:
             self._pass(f"address {limited_as(address)}", None)
             raise _invalid()
@@ -116,13 +121,20 @@ class Access:
             until, known = self._known.get(digest, (-math.inf, None))
             if self._clock() < until:
                 return known
+        refusal: StoreRefused | None = None
         for store in self._stores:
-            with store.reading() as transaction:
-                token = transaction.token(digest)
+            try:
+                with store.reading() as transaction:
+                    token = transaction.token(digest)
+            except StoreRefused as problem:  # it must not keep the tokens of other stores out
+                refusal = problem
+                continue
             one = None if token is None else self._shown.get(token.stream)
             if token is not None and one is not None and one.store is store:
                 self._remember(digest, token)
                 return token
+        if refusal is not None:
+            raise refusal
         return None
 
     def _remember(self, digest: bytes, token: TokenRecord) -> None:

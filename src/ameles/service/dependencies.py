@@ -110,7 +110,8 @@ def holder(request: Request) -> Right | None:
 def readable_names(request: Request) -> tuple[str, ...]:
     """The streams whose releases a request may read; refused if there are none.
 
-    That says nothing about other streams: whether some are public is known to everybody.
+    That says nothing about other streams: whether some are public is known to everybody.  Streams
+    whose stores are away are left out while there are others.
     """
     right = holder(request)
     names = gate(request).visible(None)
@@ -130,7 +131,8 @@ def readable_names(request: Request) -> tuple[str, ...]:
             why="the request needs the scope read",
             tip="ameles token create --scope read",
         )
-    return names
+    away = published(request).away
+    return tuple(name for name in names if not away(name)) or names
 
 
 def _checked(request: Request, name: str, scopes: frozenset[Scope]) -> StreamView:

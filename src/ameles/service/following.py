@@ -9,13 +9,13 @@ budget that is refused is not.  Streams that are not launched yet are launched o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
 from ameles.connectors.http_source import HttpSource
 from ameles.connectors.source import AnySource
-from ameles.core.exceptions import AmelesError
+from ameles.core.exceptions import AmelesError, BadInput
 from ameles.engine.engine import Engine
 from ameles.engine.following.arrivals import now
 from ameles.engine.following.batch_writer import open_step
@@ -30,17 +30,18 @@ from ameles.service.ingest.door import Door, SealedDoor
 from ameles.service.launch_order import LaunchOrder
 from ameles.service.log import Log
 from ameles.service.published import Shown
+from ameles.service.served_store import FIRST_PAUSE, LONGEST_PAUSE, ServedStore
 from ameles.service.stream_failure import StreamFailure, stream_failure
 from ameles.service.views import State
 from ameles.store import Store
 
-FIRST_PAUSE = 1.0  # seconds until a stream that has failed is tried again; then twice as many
-LONGEST_PAUSE = 60.0
-
 
 class FollowedStream:
     """A plan and the thread that follows it; ``told`` is called with the stream's name when
-    something can be seen, ``failing`` when it fails."""
+    something can be seen, ``failing`` when it fails.
+
+    A stream that is not launched yet is launched only if that was ``confirmed``.
+    """
 
     def __init__(
         self,
@@ -50,10 +51,13 @@ class FollowedStream:
         clock: Callable[[], int] = now,
         failing: Callable[[FollowedStream], None] = lambda stream: None,
         order: LaunchOrder | None = None,
+        *,
+        confirmed: bool = True,
     ) -> None:
         self._shown = shown
         self._log = log
         self._order = order or LaunchOrder(())
+        self._confirmed = confirmed
         self._clock = clock
         self._told = told
         self._fails = failing
@@ -63,6 +67,7 @@ class FollowedStream:
         self._last = 0  # the last released step
         self._open = OpenStep(step=None, closes=None)
         self._stop = threading.Event()
+        self._back = threading.Event()  # set to end a pause
         self._attempt = threading.Event()  # set to end what the thread does now
         self._pause = FIRST_PAUSE
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
@@ -91,8 +96,13 @@ class FollowedStream:
     def stop(self) -> None:
         """Asks the thread to end as soon as its current work is stored."""
         self._stop.set()
+        self._back.set()
         self._attempt.set()
         self._order.wake()
+
+    def try_now(self) -> None:
+        """Ends the pause of a stream that has failed."""
+        self._back.set()
 
     def begin_anew(self) -> None:
         """Asks the thread to take the lock of its stream anew, as soon as its work is stored."""
@@ -110,6 +120,7 @@ class FollowedStream:
         again = True
         while again:
             attempt = self._attempt = threading.Event()
+            self._back.clear()  # before the look at whether to stop
             if self._stop.is_set():
                 attempt.set()
             try:
@@ -126,7 +137,8 @@ class FollowedStream:
                 self._order.done(self.name)
             # the exception is gone by now: its trace may have had events
             if self.state is State.FAILED and again:
-                again = not self._stop.wait(self._pause)
+                self._back.wait(self._pause)
+                again = not self._stop.is_set()
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     def _ended(self, report: Report) -> bool:
@@ -176,6 +188,12 @@ class FollowedStream:
         with self._shown.store.reading() as transaction:
             stream = transaction.stream(self.name)
         self._launched = stream is not None
+        if stream is None and not self._confirmed:
+            raise BadInput(
+                f"The stream '{self.name}' is not launched, and nobody could be asked whether to.",
+                why="its store could not be used when the service started",
+                tip="start the service again now, or with --yes",
+            )
         if stream is not None and not difference(stream.plan, self._plan.to_json()):
             self._describing.begin(stream.released)
 
@@ -251,9 +269,24 @@ class Following:
         log: Log,
         told: Callable[[str], None] = lambda name: None,
         clock: Callable[[], int] = now,
+        unconfirmed: Collection[str] = (),
     ) -> None:
         order = LaunchOrder([one.plan.stream.name for one in shown])
-        streams = [FollowedStream(one, log, told, clock, self._failing, order) for one in shown]
+        streams = [
+            FollowedStream(
+                one,
+                log,
+                told,
+                clock,
+                self._failing,
+                order,
+                confirmed=one.plan.stream.name not in unconfirmed,
+            )
+            for one in shown
+        ]
+        for stream in streams:
+            if isinstance(stream.store, ServedStore):
+                stream.store.when_back(stream.try_now)
         self.streams: Mapping[str, FollowedStream] = {one.name: one for one in streams}
 
     def doing(self, name: str) -> State:
@@ -281,15 +314,24 @@ class Following:
         """Why no events can be posted to a stream that has no door."""
         return self.streams[stream].closed()
 
+    def reason(self, name: str) -> str | None:
+        """Why a stream does not run, in a few words that anybody may read."""
+        failure = self.failure(name)
+        return None if failure is None else failure.reason
+
     @property
-    def failed(self) -> int:
-        """How many streams have failed."""
-        return self._count(State.FAILED)
+    def failed(self) -> Mapping[str, str]:
+        """Why the streams that have failed do not run, by name."""
+        return {
+            name: self.reason(name) or ""
+            for name, stream in self.streams.items()
+            if stream.state is State.FAILED
+        }
 
     @property
     def starting(self) -> int:
         """How many streams have not begun yet."""
-        return self._count(State.STARTING)
+        return sum(stream.state is State.STARTING for stream in self.streams.values())
 
     def _failing(self, failed: FollowedStream) -> None:
         """Has the others begin anew that lost their locks together with a stream that failed."""
@@ -297,9 +339,6 @@ class Following:
             for stream in self.streams.values():
                 if stream is not failed and stream.store is failed.store:
                     stream.begin_anew()
-
-    def _count(self, state: State) -> int:
-        return sum(stream.state is state for stream in self.streams.values())
 
     def start(self) -> None:
         """Starts all threads; streams that are not launched yet wait there for their turn."""

@@ -53,11 +53,11 @@ class PreviewService:
 class _Idle:
     """Takes no events, and follows nothing that could fail."""
 
-    failed = 0
     starting = 0
 
     def __init__(self, published: Published) -> None:
         self._published = published
+        self.failed: dict[str, str] = {}
 
     def door(self, stream: str) -> Door | None:
         return None

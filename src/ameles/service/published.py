@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from ameles.core.exceptions import StoreRefused
 from ameles.core.loss import loss_to_dict
 from ameles.core.release import COLUMNS
 from ameles.engine.running.attacker import attacker
@@ -21,6 +22,7 @@ from ameles.ledger.report import rate_of, report
 from ameles.plan.clock import instant, microseconds
 from ameles.plan.plan import Plan
 from ameles.plan.sections import PrivacySection
+from ameles.service.stream_failure import AWAY
 from ameles.service.views import (
     Page,
     Place,
@@ -46,18 +48,22 @@ class Shown:
 
 
 class StorePublished:
-    """The published values of some plans; ``doing`` says what the thread of a stream does."""
+    """The published values of some plans; ``doing`` says what the thread of a stream does, and
+    ``reason`` why it does not run."""
 
     def __init__(
         self,
         shown: Sequence[Shown],
         doing: Callable[[str], State],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        reason: Callable[[str], str | None] = lambda name: None,
     ) -> None:
         self._shown: Mapping[str, Shown] = {one.plan.stream.name: one for one in shown}
         self._doing = doing
         self._now = now
+        self._reason = reason
         self._lock = threading.Lock()
+        self._seen: dict[str, StreamView] = {}  # each stream as its store last had it
         self._halted: dict[str, tuple[int, bool]] = {}  # by stream: at which step, and whether
 
     @property
@@ -65,8 +71,23 @@ class StorePublished:
         """The streams of this service, by name."""
         return tuple(self._shown)
 
+    def away(self, name: str) -> bool:
+        """Whether the store of a stream cannot be used now."""
+        return self._shown[name].store.away
+
     def stream(self, name: str) -> StreamView:
-        """How a stream of this service is doing."""
+        """How a stream of this service is doing; as it was last seen while its store is away."""
+        try:
+            view = self._seen[name] = self._view(name)
+        except StoreRefused:
+            if not self.away(name):
+                raise
+            seen = self._seen.get(name) or _unseen(self._shown[name].plan)
+            return replace(seen, state=State.FAILED, reason=AWAY)
+        return view
+
+    def _view(self, name: str) -> StreamView:
+        """A stream as its store has it now."""
         plan, doing = self._shown[name].plan, self._doing(name)
         horizon, grace, clock = plan.stream.horizon, plan.stream.grace_us, plan.clock
         with self._shown[name].store.reading() as transaction:
@@ -76,10 +97,12 @@ class StorePublished:
             restarts = 0 if stream is None else len(transaction.epochs(stream))
             retired = stream is not None and transaction.retirement(stream) is not None
             halted = stream is not None and self._all_halted(transaction, stream)
+        state = _state(doing, retired=retired, over=over, halted=halted, restarts=restarts)
         return StreamView(
             name=name,
             public=plan.serve.public,
-            state=_state(doing, retired=retired, over=over, halted=halted, restarts=restarts),
+            state=state,
+            reason=self._reason(name) if state is State.FAILED else None,
             identity=None if stream is None else str(stream.identity),
             launched=None if stream is None else stream.launched,
             released=released,
@@ -118,6 +141,8 @@ class StorePublished:
 
     def _privacy(self, name: str) -> PrivacySection:
         one = self._shown[name]
+        if one.store.away:
+            return one.plan.privacy
         with one.store.reading() as transaction:
             stream = transaction.stream(name)
         if stream is None:
@@ -238,6 +263,25 @@ class StorePublished:
                 for one in book.renewals
             ],
         }
+
+
+def _unseen(plan: Plan) -> StreamView:
+    """A stream whose store was away from the beginning: what its plan alone says."""
+    clock, horizon = plan.clock, plan.stream.horizon
+    return StreamView(
+        name=plan.stream.name,
+        public=plan.serve.public,
+        state=State.FAILED,
+        identity=None,
+        launched=None,
+        released=0,
+        horizon=horizon,
+        last_release=None,
+        next_release=None,
+        ends=None if horizon is None else instant(clock.end_of(horizon)),
+        restarts=0,
+        starts=instant(clock.start_of(1)),
+    )
 
 
 def _budget(book: Ledger, name: str | None) -> dict[str, Any] | None:

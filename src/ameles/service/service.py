@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from starlette.types import ASGIApp
 
@@ -29,7 +29,8 @@ from ameles.store import Store
 class Service:
     """Some plans with their stores: followed, and shown over HTTP.
 
-    ``clock`` says when steps end, in microseconds since 1970.
+    ``clock`` says when steps end, in microseconds since 1970.  The streams that are ``unconfirmed``
+    are not launched.
     """
 
     def __init__(
@@ -39,14 +40,15 @@ class Service:
         *,
         clock: Callable[[], int] = now,
         proxies: TrustedProxies = NO_PROXIES,
+        unconfirmed: Collection[str] = (),
     ) -> None:
         shown = [Shown(plan, store) for plan, store in plans]
         self._log = log
         self._feed = Feed()
         requests = RequestLog(log)
-        self.following = Following(shown, log, self._feed.tell, clock)
+        self.following = Following(shown, log, self._feed.tell, clock, unconfirmed)
         self.app: ASGIApp = build_app(
-            StorePublished(shown, self.following.doing),
+            StorePublished(shown, self.following.doing, reason=self.following.reason),
             Access(shown),
             self.following,
             self._feed,
@@ -75,4 +77,4 @@ class Service:
             run_server(self.app, opened, self._log, stop, self._feed.close, self._sealed)
         finally:
             self.following.stop()
-        return self.following.failed
+        return len(self.following.failed)

@@ -8,18 +8,19 @@ longest length, too: the parser would keep one that never ends.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ameles.service.upgrades import without_upgrade
-
 SECONDS_FOR_HEAD = 10.0  # from the connection, or from the first byte of a further request
 SECONDS_FOR_BODY = 30.0  # from the end of the head
 LONGEST_HEAD = 1 << 16  # and once more what is read at once
 now = time.monotonic
+END_OF_HEAD = b"\r\n\r\n"
+_OFFER = re.compile(rb"(?<=\r\n)upgrade(?=:)", re.IGNORECASE)
 
 
 def _answer(status: bytes, what: bytes, tip: bytes) -> bytes:
@@ -107,3 +108,20 @@ def drop_late(connections: Iterable[Any]) -> None:
     for connection in list(connections):
         if isinstance(connection, TimedRequests):
             connection.drop_if_late()
+
+
+def without_upgrade(read: bytes) -> bytes:
+    r"""Bytes that begin with a head, or a part of one, whose offer of another protocol is renamed.
+
+    Some clients offer HTTP/2 with every request that they send without TLS, those of Java by
+    default.  A server may ignore that, but the parser would take what follows the head for the
+    other protocol, and the body would be lost.
+
+    >>> without_upgrade(b"POST / HTTP/1.1\r\nupgrade: h2c\r\n\r\nUpgrade: 1")
+    b'POST / HTTP/1.1\r\nnot-upgraded: h2c\r\n\r\nUpgrade: 1'
+    """
+    end = read.find(END_OF_HEAD)
+    head = read if end < 0 else read[:end]
+    if _OFFER.search(head) is None:
+        return read
+    return _OFFER.sub(b"not-upgraded", head) + read[len(head) :]

@@ -12,9 +12,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ameles.core.exceptions import AmelesError, BudgetExceeded, PlanError
+from ameles.core.exceptions import (
+    AmelesError,
+    BudgetExceeded,
+    PlanError,
+    SourceUnreadable,
+    StoreRefused,
+)
+from ameles.store import StreamInUse
 
 LASTING = frozenset({PlanError.exit_code, BudgetExceeded.exit_code})  # trying again changes nothing
+AWAY = "its store cannot be used now"
+_REASONS: tuple[tuple[type[AmelesError], str], ...] = (  # the first that fits
+    (StreamInUse, "another process runs it"),
+    (StoreRefused, AWAY),
+    (SourceUnreadable, "its source cannot be read now"),
+    (BudgetExceeded, "its budget is refused"),
+    (AmelesError, "its plan, or something that it needs, is refused"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +40,7 @@ class StreamFailure:
     why: str
     tip: str
     again: datetime | None  # when the stream is tried again, if it is
+    reason: str = ""  # the kind of failure, in words that name no place and no person
 
 
 def stream_failure(problem: BaseException, pause: float, now: datetime) -> StreamFailure:
@@ -32,12 +48,14 @@ def stream_failure(problem: BaseException, pause: float, now: datetime) -> Strea
     change nothing."""
     again = None if _lasts(problem) else now + timedelta(seconds=pause)
     if isinstance(problem, AmelesError):
-        return StreamFailure(problem.what, problem.why, problem.tip, again)
+        reason = next(words for kind, words in _REASONS if isinstance(problem, kind))
+        return StreamFailure(problem.what, problem.why, problem.tip, again, reason)
     return StreamFailure(
         "The stream failed for a reason that nobody expected.",
         "the log of the service says what kind of error it was, and where",
         "",
         again,
+        "nobody expected its failure",
     )
 
 

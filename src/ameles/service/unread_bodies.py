@@ -12,8 +12,7 @@ import asyncio
 import socket
 from typing import Any
 
-from ameles.service.slow_clients import TimedRequests
-from ameles.service.upgrades import END_OF_HEAD
+from ameles.service.slow_clients import END_OF_HEAD, TimedRequests
 
 SIZE = 1 << 16
 

@@ -6,7 +6,7 @@ Nothing here knows a store or a mechanism, so whatever imports only this can sho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -48,6 +48,7 @@ class StreamView:
     ends: datetime | None  # the end of the last step, if there is a last one
     restarts: int
     starts: datetime  # the beginning of the first step
+    reason: str | None = None  # why it does not run, or why this is old
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,10 @@ class Published(Protocol):
         """The streams of this service, by name."""
 
     def stream(self, name: str) -> StreamView:
-        """How a stream of this service is doing."""
+        """How a stream of this service is doing; as it was last seen while its store is away."""
+
+    def away(self, name: str) -> bool:
+        """Whether the store of a stream cannot be used now."""
 
     def user_bounds(self, name: str) -> UserBounds | None:
         """How much of each user a stream counts; None: everything."""
@@ -216,8 +220,8 @@ class Health(Protocol):
     """Whether the service does its work."""
 
     @property
-    def failed(self) -> int:
-        """How many streams have failed."""
+    def failed(self) -> Mapping[str, str]:
+        """Why the streams that have failed do not run, by name; in words that anybody may read."""
 
     @property
     def starting(self) -> int:

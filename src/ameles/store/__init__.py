@@ -16,7 +16,7 @@ from ameles.store.records import (
 from ameles.store.retirements import Retirement
 from ameles.store.store import Store
 from ameles.store.transaction import Transaction
-from ameles.store.unavailable import StoreAway, StreamInUse, Unavailable
+from ameles.store.unavailable import StoreAway, StoreBusy, StreamInUse, Unavailable
 
 __all__ = [
     "BackedUp",
@@ -30,6 +30,7 @@ __all__ = [
     "Series",
     "Store",
     "StoreAway",
+    "StoreBusy",
     "StreamInUse",
     "StreamRecord",
     "Transaction",

@@ -71,6 +71,11 @@ class Store(ABC):
     def scrub(self) -> str:
         """Erases what removed rows have left, as far as the database can; says how far that is."""
 
+    @property
+    def away(self) -> bool:
+        """Whether it is known that nothing can be read or written now."""
+        return False
+
     def merging_aside(self) -> AbstractContextManager[None]:
         """Inside the block, no commit waits until the store has tidied its own files.
 

@@ -1,4 +1,4 @@
-"""What cannot be used now and can be used later: whoever stands by waits for these two alone.
+"""Errors that a standby process retries: the stream is locked, the store cannot be used now.
 
 >>> from ameles.store.lock_names import in_use
 >>> isinstance(in_use("flu", ""), Unavailable)
@@ -20,3 +20,7 @@ class StreamInUse(Unavailable):
 
 class StoreAway(Unavailable):
     """The server of the store cannot be reached, or has ended the connection with the locks."""
+
+
+class StoreBusy(Unavailable):
+    """The store is locked, its disk is full or fails, or its file may not be opened."""

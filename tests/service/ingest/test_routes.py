@@ -140,7 +140,7 @@ def posts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Posts]:
         yield made
         made.service.following.stop()
         made.client.close()
-        assert made.service.following.failed == 0
+        assert made.service.following.failed == {}
         assert CANARY not in made.log.getvalue()
 
 

@@ -3,16 +3,19 @@
 The lock of the stream decides which process runs it.  Who gets the lock begins as after a crash: it
 reads the state, the position and the releases from the store, so no step is published twice.  A
 process that loses its store goes back to waiting, because another one may have the lock by then.
+It also waits for a store that is down when it starts.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 from ameles.engine.following.arrivals import PATIENCE
-from ameles.engine.running.session import Report
 from ameles.store import Unavailable
+
+T = TypeVar("T")
 
 
 class Standby:
@@ -27,11 +30,11 @@ class Standby:
         """The stream is locked for this process."""
         self._told = None
 
-    def run(self, following: Callable[[], Report]) -> Report | None:
-        """The report of the last run, or None if the process was stopped while it waited."""
+    def run(self, work: Callable[[], T]) -> T | None:
+        """What the work returns at last, or None if the process was stopped while it waited."""
         while True:
             try:
-                return following()
+                return work()
             except Unavailable as problem:
                 self._wait_for(problem)
             if self._stop.wait(PATIENCE):

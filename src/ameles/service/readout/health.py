@@ -1,4 +1,7 @@
-"""``/healthz`` and ``/readyz``, for whoever watches the process; they name no stream."""
+"""``/healthz`` and ``/readyz``, for whoever watches the process.
+
+``/readyz`` names the streams that have failed, and no other.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,10 @@ async def healthz() -> Any:
     responses={503: {"model": Ready, "description": "A stream failed or has not begun."}},
 )
 async def readyz(request: Request, response: Response) -> Any:
-    """Whether all streams have begun and none has failed; how many, but not which."""
+    """Whether all streams have begun and none has failed; which have, and why in a few words."""
     state = health(request)
-    ready = not (state.failed or state.starting)
+    failed, starting = state.failed, state.starting
+    ready = not (failed or starting)
     response.status_code = 200 if ready else 503
-    return {"ready": ready, "starting": state.starting, "failed": state.failed}
+    streams = [{"name": name, "reason": reason} for name, reason in failed.items()]
+    return {"ready": ready, "starting": starting, "failed": len(failed), "streams": streams}

@@ -81,6 +81,7 @@ class StreamSummary(BaseModel):
     starts: datetime = Field(description="The beginning of its first step.")
     ends: datetime | None = Field(description="The end of its last step; null: it has none.")
     restarts: int = Field(description="How often it began anew after its state was lost.")
+    reason: str | None = Field(description="Why it does not run, in a few words; or null.")
 
 
 class Streams(BaseModel):
@@ -260,9 +261,17 @@ class Alive(BaseModel):
     alive: bool = True
 
 
+class FailedStream(BaseModel):
+    """A stream that does not run."""
+
+    name: str
+    reason: str = Field(description="Why, in a few words; the log has more.")
+
+
 class Ready(BaseModel):
     """Whether all streams are followed."""
 
     ready: bool
-    starting: int
-    failed: int
+    starting: int = Field(description="How many streams have not begun yet.")
+    failed: int = Field(description="How many have failed.")
+    streams: list[FailedStream] = Field(description="Those that have failed.")

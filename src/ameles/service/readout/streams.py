@@ -25,8 +25,9 @@ def streams(request: Request, right: Holder, source: Source) -> Any:
 @router.get("/v1/streams/{name}", response_model=StreamModel, responses=REFUSALS)
 def stream(stream: Described, source: Source) -> Any:
     """The plan of a stream in words, its guarantee, and its next release."""
-    about = source.description(stream.name, "plan") or {}
-    lines = source.series(stream.name)
+    away = source.away(stream.name)
+    about = {} if away else source.description(stream.name, "plan") or {}
+    lines = () if away else source.series(stream.name)
     return {
         **summary(stream),
         "words": about.get("words", []),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ameles.core.exceptions import StoreRefused
-from ameles.store.unavailable import StoreAway
+from ameles.store.unavailable import StoreAway, StoreBusy
 
 Sentence = tuple[str, str, str]
 
@@ -48,6 +48,13 @@ _FULL: Sentence = (
     "the disk of the server is full; nothing of the last transaction was kept",
     "run again when there is space; what was released before is safe",
 )
+_MEMORY: Sentence = ("cannot be used", "the server does not have enough memory", "")
+_CANCELLED: Sentence = ("was interrupted", "somebody cancelled the statement", "run again")
+_DISK: Sentence = (
+    "cannot be read or written",
+    "the disk of the server reported an error",
+    _FULL[2],
+)
 _BUSY: Sentence = (
     "cannot be opened",
     "the server has no connection left, or is starting or stopping",
@@ -68,6 +75,9 @@ _OTHER: Sentence = (
     "its database failed in a way that Ameles does not know",
     "ameles doctor, and the log of the server",
 )
+
+# What may end by itself, or by something that is done to the server and not to Ameles.
+_PASSING = (LOCKED, READ_ONLY, _AT_ONCE, _FULL, _MEMORY, _CANCELLED, _DISK)
 
 # By error code, or by its class, the first two characters.
 _SENTENCES: dict[str, Sentence] = {
@@ -96,7 +106,7 @@ _SENTENCES: dict[str, Sentence] = {
     "42703": _ABSENT,
     "42P01": _ABSENT,
     "53100": _FULL,
-    "53200": ("cannot be used", "the server does not have enough memory", ""),
+    "53200": _MEMORY,
     "53300": _BUSY,
     "54": (
         "cannot keep this",
@@ -104,12 +114,12 @@ _SENTENCES: dict[str, Sentence] = {
         "steps or a cut-off that leave fewer events waiting",
     ),
     "55P03": LOCKED,
-    "57014": ("was interrupted", "somebody cancelled the statement", "run again"),
+    "57014": _CANCELLED,
     "57P01": GONE,
     "57P02": GONE,
     "57P03": _BUSY,
     "57P05": GONE,
-    "58030": ("cannot be read or written", "the disk of the server reported an error", _FULL[2]),
+    "58030": _DISK,
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
 }
@@ -171,5 +181,6 @@ def is_double(problem: Exception) -> bool:
 def sentence(words: Sentence, where: str) -> StoreRefused:
     """A refusal about the store at ``where``."""
     what, why, tip = words
-    kind = StoreAway if words in (GONE, _BUSY) else StoreRefused
+    away = words in (GONE, _BUSY)
+    kind = StoreAway if away else StoreBusy if words in _PASSING else StoreRefused
     return kind(f"The store '{where}' {what}.", why=why, tip=tip)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ameles.core.exceptions import StoreRefused
 from ameles.core.own_file import OWNER_ONLY, Planted, above, check_own, open_own
+from ameles.store.unavailable import StoreBusy
 
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite opens beside a store
 _TEMPORARY = "SQLITE_TMPDIR"  # a name in the environment that SQLite knows
@@ -45,7 +46,7 @@ def prepare(path: Path, *, create: bool, writable: bool = True) -> None:
             tip=f"chmod 600 {path}",
         )
     if writable and mode & OWNER_ONLY != OWNER_ONLY:
-        raise StoreRefused(
+        raise StoreBusy(
             f"The store '{path}' cannot be written: its mode is {stat.S_IMODE(mode):04o}.",
             why="the file is read-only",
             tip=f"chmod 600 {path}",
@@ -140,4 +141,4 @@ def _refused(path: Path, problem: OSError) -> StoreRefused:
         why, tip = "this user may not do so", "a folder in which this user may write"
     else:
         why, tip = os.strerror(problem.errno or 0).lower(), "another path"
-    return StoreRefused(f"The store '{path}' cannot be opened or created.", why=why, tip=tip)
+    return StoreBusy(f"The store '{path}' cannot be opened or created.", why=why, tip=tip)

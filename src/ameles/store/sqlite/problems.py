@@ -10,6 +10,7 @@ import os
 import sqlite3
 
 from ameles.core.exceptions import StoreRefused
+from ameles.store.unavailable import StoreBusy
 
 _LITTLE = 1 << 20  # a disk with fewer free bytes counts as full
 _CODE = 0xFF  # SQLite's extended codes have the primary one in their lowest byte
@@ -67,6 +68,19 @@ _SENTENCES: dict[int, tuple[str, str, str]] = {
     ),
     sqlite3.SQLITE_NOMEM: ("cannot be used", "there is not enough memory", ""),
 }
+# What may end by itself, or by something that is done to the disk or the file and not to Ameles.
+_PASSING = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
 _OTHER = (
     "cannot be used",
     "its database failed in a way that Ameles does not know",
@@ -84,13 +98,14 @@ def refusal(problem: Exception, where: str) -> StoreRefused:
     code = getattr(problem, "sqlite_errorcode", None)
     cause = None if code is None else _by_disk(code & _CODE, where)
     what, why, tip = _OTHER if cause is None else _SENTENCES.get(cause, _OTHER)
-    return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
+    kind = StoreBusy if cause in _PASSING else StoreRefused
+    return kind(f"The store '{where}' {what}.", why=why, tip=tip)
 
 
 def locked(where: str) -> StoreRefused:
     """The refusal if another thread of this process does not finish its transaction in time."""
     what, why, tip = _SENTENCES[sqlite3.SQLITE_LOCKED]
-    return StoreRefused(f"The store '{where}' {what}.", why=why, tip=tip)
+    return StoreBusy(f"The store '{where}' {what}.", why=why, tip=tip)
 
 
 def _by_disk(code: int, where: str) -> int:

@@ -110,7 +110,7 @@ function progress(stream) {
   const { word, sentence } = stateOf(stream);
   const due = stream.next_release && Date.parse(stream.next_release) - Date.now();
   const then = due > 0 ? ` Next in ${fromNow(due)}.` : "";
-  if (!stream.released) return (sentence || word) + then;
+  if (!stream.released || stream.reason) return (sentence || word) + then;
   const of = stream.horizon ? ` of ${number(stream.horizon)}` : "";
   return `Step ${number(stream.released)}${of}.${then}`;
 }

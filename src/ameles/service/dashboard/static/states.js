@@ -14,12 +14,16 @@ export function stateOf(stream) {
     restarted: ["Restarted", restarts(stream.restarts), "warn"],
     halted: ["Halted", "Every number has said its last word. What was published stays.", "warn"],
     stopped: ["Stopped", "The service has stopped following this stream.", "warn"],
-    failed: ["Failed", "The stream has failed. What was published stays valid.", "bad"],
+    failed: ["Failed", failure(stream.reason), "bad"],
     ended: ["Ended", "The last step is published. Nothing will change any more.", "calm"],
     retired: ["Retired", "Its owner has retired the stream. What was published stays.", "calm"],
   }[stream.state] ?? [stream.state, "", "calm"];
   const [word, sentence, tone] = told;
   return { word, sentence, tone };
+}
+
+function failure(reason) {
+  return `The stream does not run${reason ? `: ${reason}` : ""}. What was published stays valid.`;
 }
 
 function restarts(times) {
