@@ -49,6 +49,8 @@ class FakeService:
             status = {"full": 429, "late": 408, "away": 503, "lost": 503, "down": 502}[word]
             outcome = "unknown" if word in ("lost", "down") else "not counted"
             return status, {"what": "busy", "step": self.step, "outcome": outcome}, "0"
+        if word == "reused":
+            return 409, {"what": "It had another body.", "outcome": "not counted"}, ""
         if word == "refuse":
             return 400, {"what": "The body is broken."}, ""
         if word.isdigit():  # this status, also of all later batches if it is one of the service's
@@ -56,7 +58,7 @@ class FakeService:
         if word == "not here":  # as a proxy says
             return 404, {}, ""
         if step != self.step:
-            return 409, {"what": "closed", "step": self.step}, ""
+            return 409, {"what": "closed", "step": self.step, "outcome": "unknown"}, ""
         self.counted.setdefault((name, step), events)
         if word == "leave":  # as a server does with a connection that nobody uses
             handler.close_connection = True
@@ -181,6 +183,18 @@ def test_a_batch_that_always_comes_too_late_is_not_sent_for_ever(service: FakeSe
     sender.close()
     assert numbers(service) == [1]
     assert sender.uncertain == 0
+
+
+def test_an_id_that_was_used_for_another_body_is_refused_for_good(service: FakeService) -> None:
+    service.script = ["reused"]
+    with sender_to(service) as sender:
+        sender.send({"n": 1})
+        with pytest.raises(Refused, match="another body"):
+            sender.flush()
+        sender.send({"n": 2})
+        sender.flush()
+        assert (sender.refused, sender.uncertain) == (1, 0)
+    assert (len(service.posts), numbers(service)) == (2, [2])
 
 
 def test_a_stream_that_is_over_refuses(service: FakeService) -> None:

@@ -9,8 +9,9 @@ is not sent again, and ``Sender.uncertain`` says how many events that were.
 
 An answer of 408, 429, 502, 503 or 504, and no answer at all, is followed by another attempt.  Any
 other refusal is final for its batch: ``Sender.refused`` counts its events, and the next call raises
-it.  If the token is not valid or the stream has ended (401, 403, 404 and 410), all later batches
-would be refused too: from then on ``send`` takes no event and raises that refusal each time.
+it.  So is a 409 that says that the id belongs to another batch.  If the token is not valid or the
+stream has ended (401, 403, 404 and 410), all later batches would be refused too: from then on
+``send`` takes no event and raises that refusal each time.
 """
 
 from __future__ import annotations
@@ -242,6 +243,8 @@ class Sender:
             status, answer, wait = self._attempt(batch)
             if status == COUNTED:
                 return
+            if status == CLOSED and answer.get("outcome") == "not counted":
+                raise Refused(status, str(answer.get("what", "")))  # its id was used before
             if status == CLOSED and batch.doubtful:
                 self.uncertain += len(batch.lines)
                 return

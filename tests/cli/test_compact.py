@@ -30,7 +30,10 @@ def remember() -> None:
         for window in range(4):
             users = [bytes([window]) * 15 + bytes([user]) for user in range(4)]
             transaction.set_seen(stream, window, users, USERS, USERS)
-        batches = [NewBatch(bytes([step]) * 16, step, "json", b"{}\n") for step in (9, 10, 11)]
+        batches = [
+            NewBatch(bytes([step]) * 16, bytes([step, 1]) * 8, step, "json", b"{}\n")
+            for step in (9, 10, 11)
+        ]
         transaction.add_batches(stream, batches)
 
 
@@ -46,7 +49,7 @@ def test_batch_ids_of_closed_steps_go(ameles: Program) -> None:
     done = ameles("compact")
     assert (done.code, done.err) == (0, "The store is compact; its streams are flu.\n")
     after = rows()
-    assert [row[1] for row in after["batch"]] == [11]
+    assert [row[1] for row in after["batch"]] == [11, 11], "of its id and of its body"
     assert after["arrived"] == before["arrived"]  # not counted yet
     assert windows() == {0, 1, 2, 3}  # its users have no windows
     assert {name: after[name] for name in STAYS} == {name: before[name] for name in STAYS}

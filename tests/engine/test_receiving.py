@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from ameles.connectors.http_source import (
     csv_form,
 )
 from ameles.engine.following import receiving
-from ameles.engine.following.batch_writer import BatchWriter
+from ameles.engine.following.batch_writer import BatchWriter, body_digest
 from ameles.store.batches import Batches
 from tests.engine.posted import (
     SEIZED,
@@ -27,7 +28,7 @@ from tests.engine.posted import (
 )
 from tests.engine.worlds import EVENT, HEADER, USER, World, row
 
-COUNTED, CLOSED = Outcome.COUNTED, Outcome.CLOSED
+COUNTED, CLOSED, REUSED = Outcome.COUNTED, Outcome.CLOSED, Outcome.REUSED
 pytestmark = pytest.mark.usefixtures("quick_following")
 
 
@@ -93,6 +94,74 @@ class TestRetries:
             posted._thread.join(60)  # the stream is over
             assert not posted.source.hand_over([], lambda outcomes: None)
         assert world.values("daily") == [0, 0]
+
+
+@pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
+class TestReusedIds:
+    def test_another_body_is_refused_and_a_true_retry_is_not(
+        self, tmp_path: Path, unit: str
+    ) -> None:
+        world = daily_world(tmp_path, unit)
+        with posting(world) as posted:
+            assert posted.post("a", row(1, "ada")) is COUNTED
+            assert posted.post("a", row(1, "bea")) is REUSED
+            assert posted.post("a") is REUSED, "an empty body is another one, too"
+            assert posted.post("a", row(1, "ada")) is COUNTED
+            assert posted.post("b", row(1, "bea")) is COUNTED
+            posted.until(2)
+        assert world.values("daily") == [2]
+
+    def test_also_in_one_transaction(self, tmp_path: Path, unit: str) -> None:
+        world = daily_world(tmp_path, unit)
+        with posting(world) as posted:
+            ada, bea = [row(1, "ada")], [row(1, "bea")]
+            some = posted.together(("a", ada), ("a", bea), ("b", bea), ("a", ada), ("a", bea))
+            assert some == [COUNTED, REUSED, COUNTED, COUNTED, REUSED]
+            posted.until(2)
+        assert world.values("daily") == [2]
+
+    def test_also_after_a_new_start_and_until_the_step_closes(
+        self, tmp_path: Path, unit: str
+    ) -> None:
+        world = daily_world(tmp_path, unit)
+        with posting(world) as posted:
+            assert posted.post("a", row(1, "ada")) is COUNTED
+        with posting(world) as posted:
+            assert posted.post("a", row(1, "bea")) is REUSED
+            assert posted.post("a", row(1, "ada")) is COUNTED
+            posted.until(2)
+            assert posted.post("a", row(2, "bea")) is COUNTED, "the step of the first is over"
+            posted.until(3)
+            with posted.store.reading() as transaction:
+                assert not transaction._session.one("SELECT count(*) FROM batch"), "all forgotten"
+        assert world.values("daily") == [1, 1]
+
+
+def test_what_is_stored_about_a_body_depends_on_the_secret_of_the_stream(tmp_path: Path) -> None:
+    one = Batch(bytes(16), 1, 0, JSON, b"x")
+    digests = {
+        body_digest(salt, batch)
+        for salt in (bytes(32), bytes([1] * 32))
+        for batch in (
+            one,
+            replace(one, lines=b"y"),
+            replace(one, form=csv_form("x")),
+            replace(one, form=csv_form(""), lines=b"xx"),
+            replace(one, digest=bytes([1] * 16)),
+        )
+    }
+    assert len(digests) == 10
+    assert {len(digest) for digest in digests} == {16}
+
+
+def test_a_state_that_may_be_seized_keeps_nothing_about_a_body(tmp_path: Path) -> None:
+    """A digest of a few events could be guessed by whoever seizes the state with its key."""
+    world = daily_world(tmp_path, SEIZED)
+    with posting(world) as posted:
+        assert posted.post("a", row(1)) is COUNTED
+        assert posted.post("a", row(1), row(1)) is COUNTED
+        posted.until(2)
+    assert world.values("daily") == [1]
 
 
 def test_what_stores_batches_deletes_those_that_were_counted(

@@ -18,7 +18,8 @@ FIRST, SECOND, THIRD = (bytes([number]) * 16 for number in (1, 2, 3))
 
 
 def batch(digest: bytes, step: int = 1) -> NewBatch:
-    return NewBatch(digest, step, "csv", b"of " + digest[:1])
+    body = bytes(byte ^ 255 for byte in digest)
+    return NewBatch(digest, body, step, "csv", b"of " + digest[:1])
 
 
 def test_the_digests_of_a_step_are_known_until_its_release(place: Place) -> None:
@@ -100,7 +101,7 @@ def test_rows_have_one_step_and_one_form_and_are_not_too_long(
 ) -> None:
     monkeypatch.setattr(batches, "JOINED", 8)
     given = [
-        NewBatch(bytes([number]) * 16, step, form, lines)
+        NewBatch(bytes([number]) * 16, bytes([number, 99]) * 8, step, form, lines)
         for number, (step, form, lines) in enumerate(
             [
                 *((1, "csv", b"abc"), (1, "csv", b"defg"), (1, "csv", b"hi"), (1, "jsonl", b"{}")),
@@ -147,5 +148,5 @@ def test_many_digests_are_looked_up(place: Place) -> None:
 
 def test_the_lines_of_a_batch_are_never_printed() -> None:
     secret = b"a person"
-    assert "person" not in repr(NewBatch(FIRST, 1, "csv", secret))
+    assert "person" not in repr(NewBatch(FIRST, secret, 1, "csv", secret))
     assert "person" not in repr(StoredBatch(1, 1, "csv", secret))

@@ -38,6 +38,7 @@ class Outcome(Enum):
 
     COUNTED = "counted"  # now, or when it came before; it counts once
     CLOSED = "closed"  # it names a step that is not open; it does not count now
+    REUSED = "reused"  # its id belongs to another batch of the step; it does not count
     FULL = "full"  # the step has no room for another batch; it does not count
     ENDED = "ended"  # the stream is over; it does not count
     UNKNOWN = "unknown"  # the engine failed; the same batch may be sent again in the same step

@@ -3,9 +3,10 @@
 A batch is acknowledged when it is stored.  The engine counts it later, and its position says up to
 which batch it has counted; counted ones are then deleted.
 
-A sender who got no answer sends a batch again.  While its step is open the store knows its digest.
-When the step closes the digests are forgotten, and a batch that names a closed step is refused
-without looking: it may have been counted.
+A sender who got no answer sends a batch again.  While its step is open the store knows two digests
+of it: that of its id, and that of its id with its body, so that another body under the same id is
+not taken for the same batch.  When the step closes the digests are forgotten, and a batch that
+names a closed step is refused without looking: it may have been counted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from ameles.store.records import StreamRecord
 from ameles.store.session import TransactionPart
 
-DIGESTS = 4
+DIGESTS = 8
 # Lines of batches that come together are one row, up to this many bytes: one costs less than many.
 JOINED = 1 << 16
 FORGOTTEN = 1 << 17  # bytes that are deleted at a time
@@ -29,6 +30,7 @@ class NewBatch:
     """A batch to store."""
 
     digest: bytes  # of the token and of the id that its holder gave the batch
+    body: bytes = field(repr=False)  # keyed digest of these and of the lines
     step: int  # in which it arrived
     form: str  # how its lines are written
     lines: bytes = field(repr=False)
@@ -61,7 +63,7 @@ class Batches(TransactionPart):
     def counted_batches(
         self, stream: StreamRecord, step: int, digests: Sequence[bytes]
     ) -> frozenset[bytes]:
-        """Those of some batches that are known in a step."""
+        """Those digests that are known in a step."""
         known = set[bytes]()
         for some in _padded(digests):
             rows = self._session.rows(
@@ -80,7 +82,9 @@ class Batches(TransactionPart):
         if not batches:
             return
         _, last = self._intake(stream)
-        known = sorted((batch.step, batch.digest) for batch in batches)
+        known = sorted(
+            (batch.step, digest) for batch in batches for digest in (batch.digest, batch.body)
+        )
         self._session.append(
             "batch",
             {
@@ -182,7 +186,8 @@ class Batches(TransactionPart):
 def _together(batches: Sequence[NewBatch], last: int) -> list[StoredBatch]:
     """The rows of batches whose numbers follow the last one, in order.
 
-    >>> new = [NewBatch(b"", at, "csv", lines) for at, lines in ((1, b"a"), (1, b"b"), (2, b""))]
+    >>> given = ((1, b"a"), (1, b"b"), (2, b""))
+    >>> new = [NewBatch(b"", b"", at, "csv", lines) for at, lines in given]
     >>> [(row.number, row.lines) for row in _together(new, last=4)]
     [(6, b'ab'), (7, b'')]
     """

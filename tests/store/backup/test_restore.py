@@ -97,7 +97,9 @@ def more_waiting(transaction: Transaction) -> None:
 
 
 def more_batches(transaction: Transaction) -> None:
-    transaction.add_batches(transaction.streams()[0], [NewBatch(bytes(16), 2, "json", b"{}\n")])
+    transaction.add_batches(
+        transaction.streams()[0], [NewBatch(bytes(16), bytes(range(16)), 2, "json", b"{}\n")]
+    )
 
 
 def more_spent(transaction: Transaction) -> None:

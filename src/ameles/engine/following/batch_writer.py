@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from hashlib import blake2b
 
 from ameles.connectors.http_source import Batch, Handed, HttpSource, Outcome
 from ameles.plan.plan import Plan
@@ -159,22 +160,35 @@ class BatchWriter:
             else:
                 outcomes.append(Outcome.COUNTED)
                 earliest = step
-        asked: dict[int, dict[bytes, Batch]] = {}
-        for batch, outcome in zip(batches, outcomes, strict=True):
+        asked: dict[int, dict[int, bytes]] = {}  # by step: the places of batches, and their bodies
+        for place, (batch, outcome) in enumerate(zip(batches, outcomes, strict=True)):
             if outcome is Outcome.COUNTED:
-                asked.setdefault(batch.step, {}).setdefault(batch.digest, batch)
+                asked.setdefault(batch.step, {})[place] = body_digest(self._stream.salt, batch)
         new = list[NewBatch]()
-        for step, some in asked.items():
-            known = transaction.counted_batches(self._stream, step, list(some))
-            new += [
-                NewBatch(batch.digest, step, batch.form, batch.lines)
-                for digest, batch in some.items()
-                if digest not in known
-            ]
+        for step, bodies in asked.items():
+            ids = {batches[place].digest for place in bodies}
+            some = [*ids, *set(bodies.values())]
+            known = set(transaction.counted_batches(self._stream, step, some))
+            for place, body in bodies.items():
+                batch = batches[place]
+                if batch.digest not in known:
+                    known |= {batch.digest, body}
+                    new.append(NewBatch(batch.digest, body, step, batch.form, batch.lines))
+                elif body not in known:
+                    outcomes[place] = Outcome.REUSED
         return outcomes, new
 
     def _open_step(self, at: int) -> int:
         return self._plan.clock.ended(at - self._plan.stream.grace_us) + 1
+
+
+def body_digest(salt: bytes, batch: Batch) -> bytes:
+    """What is stored about the body of a batch: a digest of its id and its lines, under the secret
+    of the stream."""
+    digest = blake2b(batch.digest, digest_size=16, key=salt)
+    digest.update(f"{len(batch.form)}:{batch.form}:".encode())
+    digest.update(batch.lines)
+    return digest.digest()
 
 
 def open_step(plan: Plan, released: int, now: Callable[[], int]) -> int | None:

@@ -66,6 +66,12 @@ SAID: dict[Outcome, tuple[int, str, str, str]] = {
         "it was not counted now; an earlier attempt may have been",
         "if there was none, send it again with the step that is open",
     ),
+    Outcome.REUSED: (
+        409,
+        "The id of this batch belongs to another batch of this step.",
+        "the batch that came first with this id has another body, and counts; this one does not",
+        "send this one with an id of its own: a new one for each batch, the same for each attempt",
+    ),
     Outcome.FULL: (
         429,
         "The open step takes no more batches.",

@@ -92,8 +92,13 @@ async def open_step(request: Request, name: Annotated[str, NAME]) -> OpenStep:
             for code in (400, 408, 413, 415)
         },
         **{
-            status: {"model": _model(status), "description": what}
-            for status, what, _, _ in SAID.values()
+            status: {
+                "model": _model(status),
+                "description": " ".join(
+                    what for code, what, _, _ in SAID.values() if code == status
+                ),
+            }
+            for status, *_ in SAID.values()
         },
     },
     openapi_extra={
