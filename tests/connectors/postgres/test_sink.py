@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from ameles.connectors.postgres.server import TableAddress
 from ameles.core.exceptions import AmelesError, PlanError
 from ameles.engine.running.remote_delivery import RemoteDelivery
 from ameles.engine.running.store_table import StoreTable
@@ -55,6 +57,25 @@ class TestTables:
                     table.run(2)
             table.run(3)
             assert sorted(table.has(), key=repr) == sorted(table.released(), key=repr)
+
+    def test_the_server_has_nothing_to_warn_of(
+        self, postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Else each release is a line in the log of the server."""
+        said, connect = list[str](), TableAddress.connect
+
+        def heard(address: TableAddress) -> Any:
+            connection = connect(address)
+            connection.add_notice_handler(lambda notice: said.append(notice.severity_nonlocalized))
+            return connection
+
+        monkeypatch.setattr(TableAddress, "connect", heard)
+        table = Table(postgres, tmp_path)
+        with closing(table.admin):
+            table.run(1)
+            table.run(3)
+            assert len(table.has()) == len(table.released())
+        assert "WARNING" not in said
 
     def test_two_launches_share_a_table(self, postgres: Server, tmp_path: Path) -> None:
         for name in "ab":

@@ -188,9 +188,10 @@ class PostgresSink(RemoteSink):
         self._wire.execute("SELECT set_config('synchronous_commit', 'on', true)")
 
     def _roll_back(self) -> None:
-        """Undoes what was not committed."""
+        """Undoes what was not committed; where nothing is open, the server would log a warning."""
         try:
-            if self._wire is not None:
+            idle = driver().pq.TransactionStatus.IDLE
+            if self._wire is not None and self._wire.info.transaction_status != idle:
                 self._wire.execute("ROLLBACK")
         except driver().Error:
             self.close()
