@@ -195,6 +195,36 @@ def test_a_head_without_an_end_is_refused(port: int, clock: Clock) -> None:
     assert not answer or status(answer) == 431
 
 
+def test_a_head_may_have_so_many_bytes_and_no_more(port: int) -> None:
+    """However it comes: whole, in pieces, filled with spaces, or after another request."""
+    begin, end = b"POST %s HTTP/1.1\r\nHost: here\r\n", b"Content-Length: 10\r\n\r\n"
+    begin += b"Connection: close\r\n"
+
+    def head(size: int, path: bytes, fill: bytes) -> bytes:
+        room = size - len(begin % path) - len(end)
+        lines, last = divmod(room, 1000)
+        some = [b"x: " + fill * (length - 6) + b"y\r\n" for length in lines * [1000] + [last]]
+        made = (begin % path) + b"".join(some) + end
+        assert len(made) == size
+        return made
+
+    for path in (b"/", b"/sealed"):
+        for size, expected in ((LONGEST_HEAD, 200), (LONGEST_HEAD + 1, 431)):
+            for fill in (b"y", b" "):
+                whole = head(size, path, fill)
+                for cut in (size, size - 1, size - 3, 100):
+                    with connected(port) as one, suppress(ConnectionError):
+                        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                        exchanged(one)
+                        one.sendall(whole[:cut])
+                        one.sendall(whole[cut:] + b"0123456789")
+                        assert status(one.recv(1 << 16)) == expected
+            behind = HEAD % b"/" + b"0123456789" + head(size, path, b"y") + b"0123456789"
+            with connected(port, behind) as one, suppress(ConnectionError):
+                answers = rest(one).count(b" 200 OK")
+                assert answers == 2 if expected == 200 else answers <= 1
+
+
 @pytest.fixture
 def posts(tmp_path: Path) -> Iterator[Posts]:
     with closing(open_store(str(tmp_path / "s.db"))) as store:

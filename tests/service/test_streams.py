@@ -276,7 +276,7 @@ def test_every_answer_has_its_headers(service: Small) -> None:
         assert "server" not in headers
     asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "GET"}
     answer = service.client.get("/v1/streams", method="OPTIONS", headers=asked)
-    assert (answer.status, answer.headers["allow"]) == (405, "GET")
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
     assert not any(name.startswith("access-control") for name in answer.headers)
 
 
@@ -372,6 +372,17 @@ def test_the_framework_reports_to_nobody(service: Small, monkeypatch: pytest.Mon
     named = ("tracing", "metrics", "logs", "operation_spans", "auto_configure")
     assert not any(settings[name] for name in named)
     assert not any(value is True for value in settings.values()), "a new kind of report"
+
+
+def test_a_wrong_method_is_told_all_that_the_address_takes(service: Small) -> None:
+    for path, allowed in (
+        ("/v1/streams/open/events", "GET, HEAD, POST"),
+        ("/v1/streams/open", "GET, HEAD"),
+        ("/healthz", "GET, HEAD"),
+        ("/prometheus/api/v1/query", "GET, HEAD, POST"),
+    ):
+        answer = service.client.get(path, method="DELETE")
+        assert (answer.status, answer.headers["allow"]) == (405, allowed), path
 
 
 def test_a_service_is_ready_when_all_its_streams_are(service: Small) -> None:

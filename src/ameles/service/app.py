@@ -104,6 +104,8 @@ def build_app(
         )
     for part in (routes, *LENIENT):  # the former refuses them itself
         app.include_router(part.router)
+    parts = (routes, *STRICT, *LENIENT)
+    app.state.routes = [route for part in parts for route in part.router.routes]
     add_handlers(app, failed)
     routed = partial(FastAPI.__call__, app)
     app.state.posts = DirectPosts(routed, gate, doors, bodies, failed, proxies, refused)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -130,8 +131,17 @@ async def _refused(request: Request, refusal: Exception) -> JSONResponse:
         return refusal_of(refusal)
     status = refusal.status_code if isinstance(refusal, HTTPException) else 500
     what, why, tip = WORDS.get(status, ("This request was refused.", "", ""))
-    methods = (getattr(refusal, "headers", None) or {}).get("Allow")
-    return problem(status, what, why, tip, {"Allow": methods} if methods else None)
+    headers = {"Allow": _allowed(request)} if status == HTTPStatus.METHOD_NOT_ALLOWED else None
+    return problem(status, what, why, tip, headers)
+
+
+def _allowed(request: Request) -> str:
+    """All methods that an address takes; its routes have one each, and a HEAD is asked as a GET."""
+    methods = set[str]()
+    for route in request.app.state.routes:
+        if route.path_regex.match(request.scope["path"]):
+            methods |= route.methods
+    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 
 def bad_parameters(refusal: RequestValidationError) -> Refused:

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 SECONDS_FOR_HEAD = 10.0  # from the connection, or from the first byte of a further request
 SECONDS_FOR_BODY = 30.0  # from the end of the head
-LONGEST_HEAD = 1 << 16  # and once more what is read at once
+LONGEST_HEAD = 1 << 16
 now = time.monotonic
 END_OF_HEAD = b"\r\n\r\n"
 _OFFER = re.compile(rb"(?<=\r\n)upgrade(?=:)", re.IGNORECASE)
@@ -44,8 +44,9 @@ class TimedRequests(HttpToolsProtocol):
 
     _until: float | None = None  # None: it waits for nothing
     _in_head = True
-    _begun = False  # whether a head began in what was read last
-    _head = 0  # bytes of it that were read later
+    _refusal = BROKEN  # of what the parser does not take
+    _head = 0  # bytes of a head that have come
+    _tail = b""  # the last of them: its end may come in two pieces
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -53,32 +54,45 @@ class TimedRequests(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._in_head or self._until is None:  # a head begins, or goes on
+            if self._is_too_long(data):
+                self._in_head = True  # the parser has not seen its beginning
+                self._end(TOO_LONG)
+                return
             data = without_upgrade(data)
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
-            self._head += 0 if self._begun else len(data)
-            self._begun = False
-            if self._head > LONGEST_HEAD:
-                self._end(TOO_LONG)
+
+    def _is_too_long(self, data: bytes) -> bool:
+        """Whether more has come of a head than it may have."""
+        read = self._tail + (data if self._head else data.lstrip(b"\r\n"))
+        end = read.find(END_OF_HEAD)
+        self._head += (len(read) if end < 0 else end + len(END_OF_HEAD)) - len(self._tail)
+        self._tail = read[1 - len(END_OF_HEAD) :]
+        return self._head > LONGEST_HEAD
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._in_head, self._begun, self._head = True, True, 0
+        self._in_head = True
         if self._until is None:
             self._until = now() + SECONDS_FOR_HEAD
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._until = now() + SECONDS_FOR_BODY
+        # a head that began behind another request, in the same piece, was not counted from there
+        lines = sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
+        begin = len(self.parser.get_method()) + len(self.url) + len(b"  HTTP/1.1\r\n\r\n")
+        if begin + lines > LONGEST_HEAD:
+            self._refusal = TOO_LONG
+            raise ValueError("too long")  # the parser stops, and the server refuses what it has
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._until = None
+        self._until, self._head, self._tail = None, 0, b""
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """What the server calls for bytes that its parser refuses."""
-        self._end(BROKEN)
+        self._end(self._refusal)
 
     def drop_if_late(self) -> None:
         """Ends the connection if what it waits for should have come."""
