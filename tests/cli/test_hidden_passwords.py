@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from uuid import UUID
 
@@ -31,7 +31,7 @@ measure = "count"
 """
 KAFKA = {"source": "kafka://localhost:9/visits", "format": "jsonl", "connection": "server.toml"}
 # A place of a plan: its table, its key, and what the table has besides.
-PLACES: tuple[tuple[str, str, dict[str, object]], ...] = (
+PLACES: tuple[tuple[str, str, Mapping[str, object]], ...] = (
     ("stream", "source", {}),
     ("stream", "rotated", {}),
     ("stream", "connection", KAFKA),
@@ -81,7 +81,7 @@ ARGUMENTS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def plan(table: str, key: str, value: object, rest: dict[str, object]) -> str:
+def plan(table: str, key: str, value: object, rest: Mapping[str, object]) -> str:
     """A plan with one value in one place."""
     stream = {**STREAM, **CLOCK, **(rest if table == "stream" else {})}
     store: dict[str, object] = {"url": "flu.db", **(rest if table == "store" else {})}
@@ -128,7 +128,7 @@ def test_a_place_in_a_plan(
     caplog: pytest.LogCaptureFixture,
     table: str,
     key: str,
-    rest: dict[str, object],
+    rest: Mapping[str, object],
 ) -> None:
     caplog.set_level(logging.DEBUG)
     for text in HOSTILE:

@@ -51,7 +51,7 @@ PLAIN = (
 )
 CONDITIONS = (
     *("key = 'a' AND b = 3", "region = 'n' and key = 5", "token IS NULL", "auth >= 2 or x = 1"),
-    *("password = 'a b' AND user = 1", "api_key = 3, x = 1", "user = 'ann' and key = 3"),
+    *("password = 'a b' AND user = 1", "user = 'ann' and key = 3"),
 )
 PUBLIC = (
     "kafka://a:9092,b:9092/visits",

@@ -46,7 +46,7 @@ def wait_for_store(url: str) -> bool:
         return True
 
     with stopping() as stop:
-        return Standby(stop, partial(typer.echo, err=True)).run(look) is not None
+        return Standby(stop, partial(say, err=True)).run(look) is not None
 
 
 def follow_plan(

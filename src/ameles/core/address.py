@@ -38,7 +38,7 @@ _SECRET = re.compile(
             # a password with a sign such as a slash, which ends the part before the @
             r":/+[^\s/?#@:\[]*:(?!\d+(?:[,/?#]|$))\S*@",
             rf"[?&;#]\s*{_NAME}\s*=\s*[^\s&;]",
-            # several keywords with values as libpq and ODBC have them; a condition has words between
+            # keywords with values, as libpq and ODBC have them; a condition has words between them
             rf"^(?=(?:.*[\s;])?{_NAME}\s*=)\w[\w ]*=\s*{_VALUE}"
             rf"(?:(?:\s+\w+|\s*;\s*\w[\w ]*)\s*=\s*{_VALUE})+[\s;]*$",
             r"\bwhsec_[a-z0-9+/]{24}",  # what signs webhooks, in the place of its file
