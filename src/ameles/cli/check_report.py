@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ameles.cli.plans import moment
 from ameles.cli.secret_output import HEADING
+from ameles.connectors.text.lines import LinePlace
 from ameles.core.words import brief, printable
 from ameles.engine.owner_check.facts import (
     CheckFinding,
@@ -113,6 +114,9 @@ class FactsPage:
             }
             rows += [(f"  {what}", _n(count)) for what, count in parts.items() if count]
         self._table(("", "count"), rows, left=1)
+        for flaw, places in lines.places.items():
+            if where := _places(places, lines.flaws[flaw]):
+                self._say(f"Broken: {_FLAWS.get(flaw, flaw)}: {where}.")
         if times.first is not None and times.last is not None:
             first, last = (
                 moment(time.replace(microsecond=0)) for time in (times.first, times.last)
@@ -230,6 +234,24 @@ def _keys(release: ReleaseFacts) -> Iterator[str]:
         if values:
             listed = ", ".join(f"{value!r} {_n(count)}" for value, count in values)
             yield f"{release.name}: values of {column} that are not a key: {listed}"
+
+
+def _places(places: Sequence[LinePlace], count: int) -> str:
+    """The first lines, by file, and how many more there are.
+
+    >>> _places([LinePlace("a.csv", 3), LinePlace("a.csv", 7), LinePlace("b.csv", 2)], 5)
+    "'a.csv' lines 3, 7; 'b.csv' line 2; and 2 more"
+    """
+    lines: dict[str, list[str]] = {}
+    for place in places:
+        if place.file:
+            lines.setdefault(place.file, []).append(f"{place.line:,}")
+    parts = [
+        f"'{file}' {'line' if len(numbers) == 1 else 'lines'} {', '.join(numbers)}"
+        for file, numbers in lines.items()
+    ]
+    more = count - len(places)
+    return "; ".join([*parts, *([f"and {more:,} more"] if more else [])]) if parts else ""
 
 
 def _shapes(column: ColumnFacts) -> Iterator[str]:

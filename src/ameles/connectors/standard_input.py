@@ -87,6 +87,8 @@ class StandardInput(BlockSource):
             line, _, kept[0] = kept[0].partition(b"\n")
             self._names = self._dialect.names(text(line).rstrip("\r"))
             self._dialect.check(self._names, "standard input")
+            if (tally := self._dialect.tally) is not None:
+                tally.starts = [(0, tally.place(1))]
         kept = [block for block in kept if block]
         pieces = (LinesPiece(self._dialect, self._names, tuple(kept)),) if kept else ()
         return Reading(pieces, POSITION)

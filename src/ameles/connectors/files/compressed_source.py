@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-import duckdb
-
 from ameles.connectors.declarations import NOTHING, Declarations, Declared
 from ameles.connectors.files.compressed import Damaged, Incomplete, is_compressed, unpacked
 from ameles.connectors.files.file_marks import Mark
@@ -24,11 +22,11 @@ from ameles.connectors.files.matching import match
 from ameles.connectors.files.same_files import SameFiles
 from ameles.connectors.files.source import EndOf, FileSource
 from ameles.connectors.format import kind_of
-from ameles.connectors.reading import Piece, Reading
+from ameles.connectors.reading import Reading
 from ameles.connectors.source import SourceRequest
 from ameles.connectors.text.dialect import Dialect, Start, check_start, start_of
 from ameles.connectors.text.dialects import DIALECTS
-from ameles.connectors.text.line_blocks import handed_over
+from ameles.connectors.text.line_blocks import LinesOfFile
 from ameles.connectors.text.lines import BLOCK, blocks
 from ameles.core.exceptions import PlanError, SourceUnreadable
 
@@ -154,7 +152,7 @@ class CompressedSource(FileSource):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CompressedPiece(Piece):
+class CompressedPiece(LinesOfFile):
     """A complete file that is new."""
 
     dialect: Dialect
@@ -168,13 +166,18 @@ class CompressedPiece(Piece):
         """The decompressed size in bytes."""
         return self.whole.size
 
-    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        name, start = self.whole.file.file.name, self.whole.start
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.whole.start.names
+
+    def blocks(self) -> Iterator[bytes]:
+        name, start, tally = self.whole.file.file.name, self.whole.start, self.dialect.tally
+        if tally is not None:
+            tally.opened(name, 2 if self.dialect.header else 1)
         with opened(self.whole.file) as handle, _contents(handle, name) as stream:
             try:
                 stream.read(start.body)
-                lines = blocks(stream.read, script=start.script, tally=self.dialect.tally)
-                yield from handed_over(duck, self.dialect, start.names, lines)
+                yield from blocks(stream.read, script=start.script, tally=tally)
                 same = _fits(self.whole.mark, handle)
             except (Incomplete, Damaged):
                 same = False

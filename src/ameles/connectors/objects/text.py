@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import BinaryIO, TypeVar
 
-import duckdb
-
 from ameles.connectors.files.compressed import Damaged, Incomplete, is_compressed, unpacked
 from ameles.connectors.files.compressed_source import damaged
 from ameles.connectors.objects.object_store import ObjectPattern, ObjectReader, StoredObject
 from ameles.connectors.reading import Piece
 from ameles.connectors.text.dialect import Dialect, Start, check_start, start_of
-from ameles.connectors.text.line_blocks import handed_over
+from ameles.connectors.text.line_blocks import LinesOfFile
 from ameles.connectors.text.lines import LONGEST, blocks
 
 Outcome = TypeVar("Outcome")
@@ -56,7 +54,7 @@ class TextObjects:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ObjectLines(Piece):
+class ObjectLines(LinesOfFile):
     """The lines of an object from one byte to another; all of them if it is compressed."""
 
     dialect: Dialect
@@ -91,7 +89,14 @@ class ObjectLines(Piece):
             else:  # inside a line that is too long, or the last one
                 place += script.whole(LONGEST)
 
-    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.start.names
+
+    def blocks(self) -> Iterator[bytes]:
+        tally = self.dialect.tally
+        if tally is not None:
+            tally.opened(self.each.name, 2 if self.dialect.header else 1)
         with opened(self.place, self.each, self.begin, self.end) as stream:
             if is_compressed(self.each.name):
                 _whole(self.each, lambda: stream.read(self.start.body))
@@ -99,8 +104,7 @@ class ObjectLines(Piece):
             def read(size: int) -> bytes:
                 return _whole(self.each, lambda: stream.read(size))
 
-            lines = blocks(read, script=self.start.script, tally=self.dialect.tally)
-            yield from handed_over(duck, self.dialect, self.start.names, lines)
+            yield from blocks(read, script=self.start.script, tally=tally)
 
 
 def opened(

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-import duckdb
-
 from ameles.connectors.files.compressed import Damaged, Incomplete
 from ameles.connectors.files.file_marks import Mark
 from ameles.connectors.files.identity import (
@@ -23,11 +21,10 @@ from ameles.connectors.files.identity import (
 )
 from ameles.connectors.files.looks import Looks
 from ameles.connectors.files.rotated_copies import piece_of, unpacking
-from ameles.connectors.reading import Piece
 from ameles.connectors.text.dialect import Dialect
 from ameles.connectors.text.encodings import Script
-from ameles.connectors.text.line_blocks import handed_over
-from ameles.connectors.text.lines import LONGEST, blocks
+from ameles.connectors.text.line_blocks import LinesOfFile
+from ameles.connectors.text.lines import BLOCK, LONGEST, blocks
 from ameles.core.exceptions import AmelesError
 
 
@@ -69,7 +66,7 @@ class TextFiles:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TextPiece(Piece):
+class TextPiece(LinesOfFile):
     """A segment of a file, as lines."""
 
     dialect: Dialect
@@ -96,20 +93,22 @@ class TextPiece(Piece):
         ]
         return tuple(replace(self, segment=part, anywhere=True) for part in parts)
 
-    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-        segment = self.segment
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.segment.names
+
+    def blocks(self) -> Iterator[bytes]:
+        segment, tally = self.segment, self.dialect.tally
         with self._opened() as handle, contextlib.ExitStack() as stack:
+            if tally is not None:
+                tally.opened(segment.file.file.name, 1 + _lines_before(handle, segment))
             source = _from_start(handle, segment)
             if segment.mark.rotated:  # the end of a file, from its copy
                 stream = stack.enter_context(unpacking(handle, segment.file.file.name))
                 source = piece_of(stream, segment.start, segment.end)
-            lines = blocks(
-                _up_to(source, segment),
-                within=segment.within,
-                script=segment.script,
-                tally=self.dialect.tally,
+            yield from blocks(
+                _up_to(source, segment), within=segment.within, script=segment.script, tally=tally
             )
-            yield from handed_over(duck, self.dialect, segment.names, lines)
             if not segment.mark.rotated and not segment.mark.fits(handle):
                 raise changed(segment.file.file.name)
 
@@ -152,6 +151,19 @@ def _line_starts(handle: int, segment: Segment, size: int) -> Iterator[int]:
             return
         yield place + after
         place += after + script.whole(size)
+
+
+def _lines_before(handle: int, segment: Segment) -> int:
+    """How many lines end before a segment; 0 if only a copy has them."""
+    count = place = 0
+    while not segment.mark.rotated and place < segment.start:
+        size = segment.script.whole(min(BLOCK, segment.start - place))
+        piece = os.pread(handle, size or segment.start - place, place)
+        if not piece:
+            break
+        count += segment.script.utf8(piece).count(b"\n")
+        place += len(piece)
+    return count
 
 
 def _from_start(handle: int, segment: Segment) -> Callable[[int], bytes]:

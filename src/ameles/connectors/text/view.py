@@ -52,7 +52,7 @@ def shown(duck: duckdb.DuckDBPyConnection, name: str, chunks: Sequence[str]) -> 
     if view is None:
         view = _View()
         with quiet("reading lines"):
-            duck.register(name, {"chunk": view.held})
+            duck.register(name, {"chunk": view.held, "number": np.arange(SLOTS)})
         _VIEWS[duck] = view
     turn = view.turn = object()
     try:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from ameles.connectors.text.lines import LinePlace
+
 
 class Secret:
     """A value whose ``repr`` is empty of data, so that a log cannot leak it."""
@@ -30,6 +32,7 @@ class LineFacts(Secret):
 
     events: int = 0
     flaws: Counter[str] = field(default_factory=Counter)
+    places: dict[str, list[LinePlace]] = field(default_factory=dict)  # the first of each flaw
     replaced: int = 0  # events with characters that the declared encoding does not have
 
 

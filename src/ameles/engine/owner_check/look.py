@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from operator import attrgetter
 from typing import Protocol
 
 import duckdb
@@ -102,6 +103,10 @@ class _Look:
         if user_facts is not None:
             user_facts.without = self._without_id
         self._lines.flaws = rows.tally.flaws
+        self._lines.places = {
+            flaw: sorted(places, key=attrgetter("file", "line"))
+            for flaw, places in rows.tally.places.items()
+        }
         return Facts(
             stream=plan.stream.name,
             source=plan.stream.source,

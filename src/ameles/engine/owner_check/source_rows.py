@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import duckdb
 
-from ameles.connectors.reading import Reading
+from ameles.connectors.reading import Piece, Reading
 from ameles.connectors.source import Source
 from ameles.connectors.standard_input import StandardInput
-from ameles.connectors.text.lines import Tally
+from ameles.connectors.text.line_blocks import LinesOfFile, handed_over
+from ameles.connectors.text.lines import BLOCK, LinePlace, Tally
 from ameles.core.exceptions import AmelesError, SourceUnreadable
 
 
@@ -21,7 +24,7 @@ class SourceRows:
     def __init__(self, source: Source, reading: Reading) -> None:
         self.tally = Tally()
         self._source = source
-        self._reading = reading
+        self._reading = replace(reading, pieces=tuple(_joined(reading.pieces)))
 
     @property
     def size(self) -> int:
@@ -56,6 +59,59 @@ class SourceRows:
         return self._reading.scans(duck)
 
 
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The same rows in fewer pieces: files with the same columns are looked at together, because
+    each look takes longer than reading a small file."""
+    for names, some in groupby(
+        pieces, lambda piece: piece.names if isinstance(piece, LinesOfFile) else None
+    ):
+        if names is None:
+            yield from some
+        else:
+            yield _Joined(tuple(piece for piece in some if isinstance(piece, LinesOfFile)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Joined(Piece):
+    """Lines of several files with the same columns."""
+
+    files: tuple[LinesOfFile, ...]
+
+    def __repr__(self) -> str:
+        return "<_Joined>"
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+    def scans(self, duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+        first = self.files[0]
+        return handed_over(duck, first.dialect, first.names, self._blocks(first.dialect.tally))
+
+    def _blocks(self, tally: Tally | None) -> Iterator[bytes]:
+        """Blocks of at most two blocks of a file."""
+        held: list[bytes] = []
+        starts: list[tuple[int, LinePlace]] = []
+        size = lines = 0
+        for file in self.files:
+            for block in file.blocks():
+                held.append(block)
+                size += len(block)
+                if tally is not None:
+                    starts.append((lines, tally.starts[0][1]))
+                    lines += block.count(b"\n")
+                if size < BLOCK:
+                    continue
+                if tally is not None:
+                    tally.starts = starts
+                yield b"".join(held)
+                held, starts, size, lines = [], [], 0, 0
+        if held:
+            if tally is not None:
+                tally.starts = starts
+            yield b"".join(held)
+
+
 class SampleRows:
     """The rows of a sample file, which replaces standard input."""
 
@@ -77,6 +133,7 @@ class SampleRows:
             source = self._opened(descriptor.number)
             source.dialect.raw = True
             source.dialect.tally = self.tally if first else None
+            self.tally.opened(self._sample.name, 1)
             for block in source.incoming():
                 yield from source.reading([block]).scans(duck)
 
