@@ -112,11 +112,81 @@ def test_a_terminal_is_told_the_first_ones(
     assert ameles("convert", "a.csv", "a.parquet", "--columns", COLUMNS).code == 1
     lines = terminal.getvalue().splitlines()
     assert lines[0].startswith("EXACT AND SECRET")
-    assert lines[1] == "line 5: it has 1 fields instead of 3"
+    assert lines[1] == "line 5: it has 1 field instead of 3"
     assert lines[21:] == [
         "and 5 more: --secret-to FILE names all of them",
         "2 records are sound, 25 are broken.",
     ]
+
+
+def parts(folder: Path, *texts: str) -> None:
+    (folder / "in").mkdir()
+    for number, text in enumerate(texts):
+        (folder / "in" / f"{number}.csv").write_text(text)
+    (folder / "in" / "notes.txt").write_text("no CSV")
+
+
+@pytest.mark.parametrize("named", [("in",), ("in/*.csv",), ("in/0.csv", "in/1.csv"), ("in", "in")])
+def test_files_of_a_pattern_or_a_folder_become_one(
+    folder: Path, ameles: Program, named: tuple[str, ...]
+) -> None:
+    parts(folder, SOUND, SOUND.replace("2026-01-01", "2026-01-05"))
+    assert ameles("convert", *named, "a.parquet", "--columns", COLUMNS).code == 0
+    assert [row[0] for row in content(folder / "a.parquet")] == [
+        *("01 10:00", "02 00:00", "02 00:00", "05 10:00")
+    ]
+
+
+def test_broken_records_of_several_files_are_named_with_their_file(
+    folder: Path, ameles: Program
+) -> None:
+    parts(folder, SOUND, BROKEN, SOUND + "x\n")
+    given = ("convert", "in/*.csv", "a.parquet", "--columns", COLUMNS, "--secret-to", "facts.txt")
+    ended = ameles(*given)
+    assert ended.code == 1
+    assert "'in/*.csv' has broken records" in ended.err
+    assert (folder / "facts.txt").read_text().splitlines()[1:5] == [
+        "'in/1.csv' line 5: a quote is opened and not closed",
+        "'in/1.csv' line 6: it has 4 fields instead of 3",
+        "'in/2.csv' line 5: it has 1 field instead of 3",
+        "7 records are sound, 3 are broken.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "named", "words"),
+    [
+        ((SOUND, "at,n,who\n"), "in", "The first line of the file 'in/1.csv' names other columns"),
+        ((SOUND, "at,who\n"), "in/*", "makes a Parquet file from CSV files"),
+        ((SOUND, "at,who\n"), "in/?.csv", "The file 'in/1.csv' has no column 'n'"),
+        ((), "in/*.csv", "No CSV file matches 'in/*.csv'"),
+        ((), "in", "No CSV file matches 'in'"),
+    ],
+)
+def test_files_that_do_not_belong_together_are_refused_by_name(
+    folder: Path, ameles: Program, texts: tuple[str, ...], named: str, words: str
+) -> None:
+    parts(folder, *texts)
+    ended = ameles("convert", named, "a.parquet", "--columns", COLUMNS)
+    assert ended.code == 2
+    assert words in ended.err
+    assert "permissions" not in ended.err
+    assert not (folder / "a.parquet").exists()
+
+
+def test_names_of_columns_and_files_do_not_command_the_terminal(
+    folder: Path, ameles: Program
+) -> None:
+    for number in range(2):
+        (folder / f"\x1b[2J\u202e{number}.csv").write_text("a\x1b[2Jb\u202e\n1\nx,y\n")
+    (folder / "columns.toml").write_text("")
+    given = ("*.csv", "a.parquet", "--columns", "a\x1b[2Jb\u202e=timestamp", "--skip-broken")
+    assert ameles("convert", *given, "--secret-to", "facts.txt").code == 0
+    said = (folder / "facts.txt").read_text()
+    assert "\\x1b[2J\\u202e0.csv' line 3" in said
+    assert "Column 'a\\x1b[2Jb\\u202e'" in said
+    assert "\x1b" not in said
+    assert "\u202e" not in said
 
 
 def test_the_plan_says_columns_and_format(folder: Path, ameles: Program) -> None:
@@ -152,8 +222,8 @@ def test_the_plan_says_columns_and_format(folder: Path, ameles: Program) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("a.csv", "a.csv"), "makes a Parquet file from a CSV file"),
-        (("a.jsonl", "a.parquet"), "makes a Parquet file from a CSV file"),
+        (("a.csv", "a.csv"), "makes a Parquet file from CSV files"),
+        (("a.jsonl", "a.parquet"), "makes a Parquet file from CSV files"),
         (("a.csv", "b.parquet"), "'b.parquet' already exists"),
         (("none.csv", "a.parquet"), "'none.csv' cannot be read"),
         (("a.csv", "none/a.parquet"), "cannot be written"),

@@ -1,7 +1,8 @@
-"""``ameles convert``: the data's owner converts CSV with newlines inside quotes to Parquet."""
+"""``ameles convert``: the owner of the data converts CSV files to one Parquet file."""
 
 from __future__ import annotations
 
+import glob
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from ameles.cli.plans import DEFAULT, reading_progress, say
 from ameles.cli.secret_output import HEADING, SecretTo, secret_output
+from ameles.connectors.files.named_files import NamedFile, find_files, list_names
 from ameles.connectors.format import kind_of
 from ameles.connectors.text.csv_records import Broken
 from ameles.connectors.text.csv_to_parquet import Conversion, Converting
@@ -35,9 +37,10 @@ class BrokenRecords(AmelesError):
 
 def convert(
     source: Annotated[
-        Path,
+        list[str],
         typer.Argument(
-            help="A CSV file; also .csv.gz, .csv.zst, .csv.bz2.", metavar="FILE", readable=False
+            help="CSV files, also .csv.gz, .csv.zst, .csv.bz2; a pattern of files; or a folder.",
+            metavar="FILE...",
         ),
     ],
     target: Annotated[
@@ -74,17 +77,21 @@ def convert(
     ] = False,
     secret_to: SecretTo = None,
 ) -> None:
-    """Convert a CSV file to Parquet, even if it has newlines inside quotes.
+    """Convert CSV files to one Parquet file, even if they have newlines inside quotes.
 
     A run ends an event at every newline: otherwise one open quote would change how all lines after
     it are read.  This command reads records strictly, as RFC 4180 defines them, and names every
-    broken record.  It is not part of a run: what it prints is exact and secret.
+    broken record.  Several files need the same first line.  It is not part of a run: what it prints
+    is exact and secret.
     """
-    if kind_of(source.name) != "csv" or target.suffix.lower() != ".parquet":
+    files = tuple(dict.fromkeys(file for text in source for file in _files(text)))
+    others = [file for file in files if kind_of(file.name) != "csv"]
+    if others or target.suffix.lower() != ".parquet":
         raise BadInput(
-            "This command makes a Parquet file from a CSV file.",
+            "This command makes a Parquet file from CSV files.",
             why="the ending of a file's name says its kind",
-            tip="ameles convert visits.csv visits.parquet",
+            tip="ameles convert visits.csv visits.parquet, or ameles convert 'folder/*.csv' "
+            "visits.parquet",
         )
     planned: dict[str, Any] = {}
     if columns is None or plan is not None:
@@ -93,7 +100,7 @@ def convert(
         zone = zone or stream.zone
     said = _declared(
         planned,
-        source=source.name,
+        source=files[0].name,
         columns=None if columns is None else _kinds(columns),
         delimiter=delimiter,
         quote=quote,
@@ -108,13 +115,14 @@ def convert(
         secret_output(secret_to) if shown else nullcontext() as out,
         reading_progress("converting") as tell,
     ):
-        named = _Named(out, most=None if secret_to else NAMED)
-        converting = Converting(source, form, kinds, zone or "UTC", named.hear, tell)
+        named = _Named(out, most=None if secret_to else NAMED, several=len(files) > 1)
+        converting = Converting(files, form, kinds, zone or "UTC", named.hear, tell)
         conversion = converting.to(target, skip_broken=skip_broken)
         named.end(conversion)
     if conversion.broken and not skip_broken:
+        named_by = f"'{source[0]}'" if len(source) == 1 else "One of the files"
         raise BrokenRecords(
-            f"'{source.name}' has broken records, and nothing was written.",
+            f"{named_by} has broken records, and nothing was written.",
             why="they would be missing in what is counted"
             if shown
             else "they would be missing; this is no terminal, so they are not named here",
@@ -130,6 +138,24 @@ def convert(
             "If there were broken records, they were left out: --secret-to FILE names them.",
             err=True,
         )
+
+
+def _files(text: str) -> tuple[NamedFile, ...]:
+    """The CSV files that an argument names: one file, those of a pattern, or those of a folder."""
+    if Path(text).is_dir():
+        found = list_names(str(Path(text) / "*"), Path())
+        files = tuple(file for file in found if kind_of(file.name) == "csv")
+    elif glob.has_magic(text):
+        files = find_files(text, Path())
+    else:
+        return (NamedFile(text, Path(text)),)
+    if not files:
+        raise BadInput(
+            f"No CSV file matches '{text}'.",
+            why="a folder stands for the CSV files in it, and a pattern for those that it matches",
+            tip="ameles convert 'folder/*.csv' visits.parquet",
+        )
+    return files
 
 
 def _kinds(columns: str) -> dict[str, str]:
@@ -150,18 +176,20 @@ def _declared(planned: dict[str, Any], **given: Any) -> FormatFields:
 class _Named:
     """Prints each broken record to the owner when it is found, and at the end how many."""
 
-    def __init__(self, out: TextIO | None, most: int | None) -> None:
+    def __init__(self, out: TextIO | None, most: int | None, *, several: bool) -> None:
         self._out = out
         self._most = most
+        self._several = several
         self._heard = 0
 
-    def hear(self, broken: Broken) -> None:
+    def hear(self, file: str, broken: Broken) -> None:
         """Prints one broken record."""
         if not self._heard:
             self._say(HEADING)
         self._heard += 1
         if self._most is None or self._heard <= self._most:
-            self._say(f"line {broken.line}: {broken.why}")
+            place = f"'{file}' line" if self._several else "line"
+            self._say(f"{place} {broken.line}: {broken.why}")
 
     def end(self, conversion: Conversion) -> None:
         """Prints how many records there were, and how many values did not fit."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.format import DEFAULT
 from ameles.connectors.text.csv_to_parquet import Converting
 
@@ -25,6 +26,6 @@ def test_the_bytes_are_durable_before_they_get_their_name(
         true(handle)
 
     monkeypatch.setattr(os, "fsync", recorded)
-    Converting(source, DEFAULT, {"name": "text", "n": "integer"}).to(target)
+    Converting((NamedFile("a.csv", source),), DEFAULT, {"name": "text", "n": "integer"}).to(target)
     assert synced == [("whole.parquet", 0)], "the name is taken, and nothing is there yet"
     assert duckdb.execute(f"SELECT * FROM '{target}'").fetchall() == [("x", 1)]

@@ -22,11 +22,12 @@ import numpy as np
 
 from ameles.connectors.duck import connect, quiet
 from ameles.connectors.files.compressed import Damaged, Incomplete, opened
+from ameles.connectors.files.named_files import NamedFile
 from ameles.connectors.files.refusals import unreadable
 from ameles.connectors.format import Format
 from ameles.connectors.text.csv_records import Broken, CsvRecord, records
 from ameles.connectors.typed_columns import Typed, check_kinds, given_name, typed
-from ameles.core.exceptions import BadInput
+from ameles.core.exceptions import AmelesError, BadInput
 from ameles.core.own_file import open_own
 from ameles.measures.fields import identifier, literal
 
@@ -50,16 +51,17 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Converting:
-    """The conversion of one file; ``kinds`` are the columns to keep.
+    """The conversion of files with the same columns; ``kinds`` are the columns to keep.
 
-    ``told`` is called with every broken record, ``progress`` with the bytes read and in all.
+    ``told`` is called with the file of every broken record, ``progress`` with the bytes read and in
+    all.
     """
 
-    source: Path
+    sources: tuple[NamedFile, ...]
     form: Format
     kinds: Mapping[str, str]
     zone: str = "UTC"
-    told: Callable[[Broken], None] = lambda broken: None
+    told: Callable[[str, Broken], None] = lambda file, broken: None
     progress: Callable[[int, int], None] = lambda done, of: None
 
     def to(self, target: Path, *, skip_broken: bool = False) -> Conversion:
@@ -83,33 +85,34 @@ class Converting:
     def _parts(self, folder: Path, conversion: Conversion) -> list[Path]:
         """Files of at most ``_AT_ONCE`` records each; at least one file."""
         parts: list[Path] = []
-        try:
-            with opened(self.source) as unpacked:
-                size = os.fstat(unpacked.fileno()).st_size
-                # Invalid bytes are replaced, and their record is reported as broken.
-                text = io.TextIOWrapper(
-                    unpacked, encoding=_codec(self.form), errors="replace", newline=""
-                )
-                reading = records(text, delimiter=self.form.delimiter, quote=self.form.quote)
-                names = self._names(reading)
-                sound = self._sound(reading, len(names), conversion)
-                while (rows := list(islice(sound, _AT_ONCE))) or not parts:
-                    parts.append(folder / f"{len(parts)}.parquet")
-                    self._write_part(parts[-1], names, rows, conversion)
-                    self.progress(os.lseek(unpacked.fileno(), 0, os.SEEK_CUR), size)
-        except (OSError, Incomplete, Damaged) as problem:
-            damaged = not isinstance(problem, OSError)
-        else:
-            return parts
-        if damaged:
-            raise BadInput(
-                f"The file '{self.source.name}' cannot be unpacked.",
-                why="it is incomplete, or not what its ending says",
-                tip="the whole file, or a name without .gz, .zst or .bz2 if it is not compressed",
-            )
-        raise unreadable(self.source.name)
+        header: tuple[str, ...] = ()
+        sizes = [_size(source) for source in self.sources]
+        for place, source in enumerate(self.sources):
+            try:
+                with opened(source.path) as unpacked:
+                    # Invalid bytes are replaced, and their record is reported as broken.
+                    text = io.TextIOWrapper(
+                        unpacked, encoding=_codec(self.form), errors="replace", newline=""
+                    )
+                    reading = records(text, delimiter=self.form.delimiter, quote=self.form.quote)
+                    names = self._names(source.name, reading)
+                    header = header or names
+                    if names != header:
+                        raise self._other_header(source.name)
+                    sound = self._sound(source.name, reading, len(names), conversion)
+                    while (rows := list(islice(sound, _AT_ONCE))) or not parts:
+                        parts.append(folder / f"{len(parts)}.parquet")
+                        self._write_part(parts[-1], names, rows, conversion)
+                        read = os.lseek(unpacked.fileno(), 0, os.SEEK_CUR)
+                        self.progress(sum(sizes[:place]) + read, sum(sizes))
+            except (OSError, Incomplete, Damaged) as problem:
+                refusal = _refused(source.name, damaged=not isinstance(problem, OSError))
+            else:
+                continue
+            raise refusal  # outside of the handler: the caught error may quote the file
+        return parts
 
-    def _names(self, reading: Iterator[CsvRecord | Broken]) -> tuple[str, ...]:
+    def _names(self, file: str, reading: Iterator[CsvRecord | Broken]) -> tuple[str, ...]:
         names = self.form.header
         if not names:
             first = next(reading, None)
@@ -118,15 +121,28 @@ class Converting:
             if names.count(name) != 1:
                 has = "no column" if name not in names else "more than one column"
                 raise BadInput(
-                    f"The file '{self.source.name}' has {has} {name!r}.",
+                    f"The file '{file}' has {has} {name!r}.",
                     why="columns are found by name, in the first record or in the declared header",
                     tip="columns that the file has, each once; --header for a file without names",
                 )
         check_kinds(self.kinds)
         return names
 
+    def _other_header(self, file: str) -> BadInput:
+        return BadInput(
+            f"The first line of the file '{file}' names other columns than that of "
+            f"'{self.sources[0].name}', or in another order.",
+            why="files of one Parquet file must have the same columns: with other ones they are "
+            "probably not of the same kind",
+            tip='convert them into a Parquet file each, and name these as source = "*.parquet"',
+        )
+
     def _sound(
-        self, reading: Iterator[CsvRecord | Broken], width: int, conversion: Conversion
+        self,
+        file: str,
+        reading: Iterator[CsvRecord | Broken],
+        width: int,
+        conversion: Conversion,
     ) -> Iterator[list[str]]:
         """The fields of the sound records; the broken ones go to ``told``."""
         for one in reading:
@@ -135,9 +151,10 @@ class Converting:
                 yield one.fields
                 continue
             if isinstance(one, CsvRecord):
-                one = Broken(one.line, f"it has {len(one.fields)} fields instead of {width}")
+                fields = "1 field" if len(one.fields) == 1 else f"{len(one.fields)} fields"
+                one = Broken(one.line, f"it has {fields} instead of {width}")
             conversion.broken += 1
-            self.told(one)
+            self.told(file, one)
 
     def _write_part(
         self, part: Path, names: tuple[str, ...], rows: list[list[str]], conversion: Conversion
@@ -163,6 +180,24 @@ class Converting:
             _write(duck, f"SELECT {wanted} FROM {relation}", part)
         for name, more in zip(kinds, counted, strict=True):
             conversion.unfit[name] = conversion.unfit.get(name, 0) + more
+
+
+def _size(source: NamedFile) -> int:
+    """The bytes of a file; 0 if it cannot be looked at, because opening it says so better."""
+    try:
+        return source.path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _refused(name: str, *, damaged: bool) -> AmelesError:
+    if not damaged:
+        return unreadable(name)
+    return BadInput(
+        f"The file '{name}' cannot be unpacked.",
+        why="it is incomplete, or not what its ending says",
+        tip="the whole file, or a name without .gz, .zst or .bz2 if it is not compressed",
+    )
 
 
 def _codec(form: Format) -> str:
