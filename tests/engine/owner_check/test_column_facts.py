@@ -11,7 +11,7 @@ import pytest
 
 from ameles.connectors.text.time_format import check_time_format
 from ameles.engine.owner_check.column_facts import FORMATS, shape_sql
-from tests.engine.owner_check.looks import checked, column, told
+from tests.engine.owner_check.looks import checked, column, mended, told
 from tests.engine.worlds import World, row
 
 
@@ -82,7 +82,10 @@ def test_times_of_two_formats_and_iso_under_a_pattern(tmp_path: Path) -> None:
     world = World(tmp_path)
     rows = [row(1), *(",".join(["30.01.2026", *row(1).split(",")[1:]]) for _ in range(3))]
     mend = checked(world.write(rows).plan).findings[0].mend
-    assert mend == 'time_format = "%d.%m.%Y", in a list with a pattern for the other times'
+    assert mend == 'time_format = ["%Y-%m-%dT%H:%M:%S%z", "%d.%m.%Y"]'
+    facts = mended(world, mend)
+    assert (facts.times.without, facts.times.counted) == (0, 1)
+    world.text = world.text.replace(f"{mend}\n", "")
     world.text = world.text.replace("[privacy]", 'time_format = "%d.%m.%Y"\n[privacy]')
     facts = checked(world.write([row(1)]).plan)
     assert facts.findings[0].mend == "leave time_format out: these times are in ISO 8601"

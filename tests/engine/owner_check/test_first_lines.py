@@ -76,7 +76,7 @@ def spoilt(world: World, how: str) -> bytes:
         ("tabs", 'delimiter = "\\t"'),
         ("utf-16", 'encoding = "utf-16"'),
         ("utf-16-be", 'encoding = "utf-16-be"'),
-        ("headerless", "header = [...], with the names of its 6 fields"),
+        ("headerless", 'header = ["at", "who", "region", "age", "amount", "fever"], if its fields'),
         ("capitals", 'columns = { "Region" = ...'),
         ("compressed", "mv events.csv events.csv.gz"),
         ("carriage returns", "tr '\\r' '\\n' < 'events.csv' > NEW, and then read NEW"),

@@ -15,7 +15,9 @@ def test_times_before_after_and_without(tmp_path: Path) -> None:
     assert (times.without, times.before, times.after, times.counted) == (1, 1, 2, 2)
     assert (times.first, times.last) == (day(0), day(9))
     assert "horizon = 9" in "".join(told(facts))
-    assert 'start = "2025-12-31"' in "".join(told(facts))
+    assert 'start = "2025-12-31" and horizon = 9,' in "".join(told(facts)), (
+        "with the old horizon, the last day would not count any more"
+    )
 
 
 def test_a_start_is_proposed_in_the_zone_of_the_plan(tmp_path: Path) -> None:

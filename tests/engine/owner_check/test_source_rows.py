@@ -77,7 +77,9 @@ def test_one_file_of_several_that_cannot_be_read_is_named_with_its_mend(tmp_path
     assert [one.name for one in facts.files] == ["events.csv", "more.csv"]
     whole = "".join(told(facts))
     assert "The file 'more.csv' has no column 'at' in its first line." in whole
-    assert 'delimiter = ";"' in whole
+    assert "The fields of 'more.csv' are separated by" in whole
+    assert 'delimiter = ";"' not in whole, "the other file would not be read any more"
+    assert "write the file as the others" in whole
 
 
 def test_standard_input_is_looked_at_in_a_sample(tmp_path: Path) -> None:

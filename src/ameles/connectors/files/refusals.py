@@ -8,7 +8,7 @@ from pathlib import Path
 from ameles.core.exceptions import PlanError, SourceUnreadable, StoreRefused
 
 _UNPACK = {".gz": "gunzip", ".zst": "unzstd --rm", ".bz2": "bunzip2"}
-_TO_OUTPUT = {".gz": "gunzip -c", ".zst": "unzstd -c", ".bz2": "bunzip2 -c"}
+UNPACK_TO_OUTPUT = {".gz": "gunzip -c", ".zst": "unzstd -c", ".bz2": "bunzip2 -c"}
 
 
 def unreadable(name: str) -> SourceUnreadable:
@@ -35,7 +35,7 @@ def carriage_returns(name: str, encoding: str) -> PlanError:
     if encoding.startswith("utf-16"):
         text = f"iconv -f {encoding.upper()} -t UTF-8 '{name}' | tr '\\r' '\\n' > NEW, and NEW as "
         text += "source, without encoding"
-    elif unpack := _TO_OUTPUT.get(Path(name).suffix.lower()):
+    elif unpack := UNPACK_TO_OUTPUT.get(Path(name).suffix.lower()):
         text = f"{unpack} '{name}' | tr '\\r' '\\n' > NEW, and then read NEW"
     return PlanError(
         f"The lines of the file '{name}' end with a carriage return, not with a newline.",

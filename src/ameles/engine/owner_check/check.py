@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -14,20 +15,22 @@ from ameles.connectors.files.source import FileSource
 from ameles.connectors.format import kind_of
 from ameles.connectors.source import PassingSource
 from ameles.connectors.standard_input import StandardInput
-from ameles.core.exceptions import BadInput, PlanError, SourceUnreadable
+from ameles.core.exceptions import AmelesError, BadInput, PlanError, SourceUnreadable
 from ameles.core.rules import CURRENT
 from ameles.engine.gathering.moment import Moment, moment_at
-from ameles.engine.owner_check.advice import findings
+from ameles.engine.owner_check.advice import advices
 from ameles.engine.owner_check.facts import CheckFinding, Facts
 from ameles.engine.owner_check.first_lines import FirstLines
-from ameles.engine.owner_check.held_values import not_held
 from ameles.engine.owner_check.look import MEMORY, Rows, look
 from ameles.engine.owner_check.source_rows import SampleRows, SourceRows
+from ameles.engine.owner_check.trial import Advice, Trial
 from ameles.engine.running.launch import under_its_rules
 from ameles.plan.difference import difference
 from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
 from ameles.store import Store
+
+_NAMED = 5  # files that one finding names
 
 
 def check(
@@ -89,13 +92,16 @@ def _checked(
         facts = look_at(plan, rows, moment_at(plan, released, now))
     except PlanError as refusal:
         facts = Facts(plan.stream.name, plan.stream.source, unreadable=refusal.what)
-        told = [*first.findings] or [CheckFinding(refusal.what, refusal.tip)]
+        told = [*first.advices] or [Advice(refusal.what, otherwise=refusal.tip)]
     else:
-        problems = [CheckFinding(one.what, one.tip) for one in rows.problems]
-        told = [*(one for one in problems if one not in first.findings), *first.findings]
+        known = {one.what for one in first.advices}
+        problems = [_of_file(one) for one in rows.problems if one.what not in known]
+        told = [*problems, *first.advices]
         told += [
-            CheckFinding(
-                f"The file '{name}' is not complete, so it waits.", "wait for what writes it"
+            Advice(
+                f"The file '{name}' is not complete, so it waits.",
+                otherwise="wait for what writes it",
+                file=name,
             )
             for name in rows.incomplete
             if name not in first.empty
@@ -116,11 +122,36 @@ def _checked(
                 "reads the whole source, as for a new stream."
             )
         )
-    facts.findings += told
+    odd = {one.file for one in told} | {one.name for one in first.facts if one.open_line}
+    odd |= {place.file for places in facts.lines.places.values() for place in places}
+    kind = plan.stream.records if sample is None else _sample_kind(plan, sample)
+    trial = Trial(plan, now, facts.released, first.opened, kind, odd)
     if not facts.unreadable:
-        facts.findings += findings(plan, facts)
-    facts.findings = [not_held(plan, finding) for finding in facts.findings]
+        told += advices(plan, facts, trial, first.names)
+    facts.findings += [trial.finding(advice) for advice in _together(told)]
     return facts
+
+
+def _of_file(refusal: AmelesError) -> Advice:
+    """What a refusal says of a file."""
+    named = re.match(r"The (?:\w+ )?file '(.+?)' ", refusal.what)
+    return Advice(refusal.what, otherwise=refusal.tip, file=named[1] if named else "")
+
+
+def _together(told: Iterable[Advice]) -> Iterator[Advice]:
+    """The same advice once, with the names of the first files that it is about."""
+    alike: dict[tuple[str, ...], list[Advice]] = {}
+    for one in told:
+        alike.setdefault(one.of_any_file, []).append(one)
+    for first, *more in alike.values():
+        files = [f"'{one.file}'" for one in more if one.file]
+        if not files:
+            yield first
+            continue
+        named = ", ".join(files[:_NAMED])
+        rest = len(files) - _NAMED
+        named += f" and {rest:,} more" if rest > 0 else ""
+        yield replace(first, what=f"{first.what} The same is true of {named}.")
 
 
 def _check_sample(plan: Plan, sample: Path | None) -> None:
@@ -154,14 +185,19 @@ def _standing(plan: Plan, store: Store) -> tuple[bool, int, str | None]:
 
 def _rows(plan: Plan, position: str | None, sample: Path | None) -> Rows:
     if sample is not None:
-        kind = plan.stream.format
-        if not plan.stream.source_kind.takes_format:  # those who send batches choose it
-            kind = "csv" if kind_of(str(sample)) == "csv" else "jsonl"
+        kind = _sample_kind(plan, sample)
         return SampleRows(sample, lambda number: StandardInput(kind, plan.kinds, number, plan.form))
     source = plan_source(plan, raw=True)
     if isinstance(source, PassingSource):
         raise _passes_once(plan)
     return SourceRows(source, source.reading(position))
+
+
+def _sample_kind(plan: Plan, sample: Path) -> str:
+    """The format of a sample."""
+    if plan.stream.source_kind.takes_format:
+        return plan.stream.format
+    return "csv" if kind_of(str(sample)) == "csv" else "jsonl"  # senders of batches choose it
 
 
 def _first_lines(plan: Plan, sample: Path | None) -> FirstLines:

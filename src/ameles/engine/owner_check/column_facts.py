@@ -16,12 +16,14 @@ SHOWN = 5  # shapes of a column that are shown
 _SHAPES = 1000  # shapes of a column that are counted separately
 _LONGEST = 40  # characters of a shape
 _TRIED = 10_000  # values that are tried with other formats of times
+_LIKELY = 6  # formats that are kept: those that fit most of these values
 
 # Common formats of times; those that can be confused with each other are next to each other.
 FORMATS = (
     *("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S.%f", "%d.%m.%y"),
     *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%y"),
-    *("%m/%d/%Y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%y", "%m/%d/%Y %I:%M:%S %p"),
+    *("%d/%m/%y %H:%M", "%m/%d/%Y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%y"),
+    *("%m/%d/%y %H:%M", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p"),
     *("%d-%m-%Y", "%d-%m-%Y %H:%M", "%d-%m-%Y %H:%M:%S", "%m-%d-%Y"),
     *("%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y.%m.%d"),
     *("%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
@@ -51,16 +53,16 @@ class ColumnLook:
                 f"count({given})",
                 f"count(*) - count({given})",
                 f"count(*) FILTER ({given} IS NOT NULL AND {value} IS NULL)",
-                f"count(*) FILTER ({given} <> trim({given}))",
+                f"count(*) FILTER ({value} IS NULL AND trim({given}) = {literal(column.name)})",
             ]
         with quiet("looking at the columns"):
             (counts,) = duck.execute(f"SELECT {', '.join(asked)} FROM {scan}").fetchall()
         for place, column in enumerate(self.facts):
-            read, missing, unfit, spaced = counts[4 * place : 4 * place + 4]
+            read, missing, unfit, named = counts[4 * place : 4 * place + 4]
             column.read += read
             column.missing += missing
             column.unfit += unfit
-            column.spaced += spaced
+            column.named += named
             if unfit:
                 self._add_shapes(duck, scan, place)
 
@@ -71,10 +73,7 @@ class ColumnLook:
                 ValueShape(shape, count, self._examples[place].get(shape))
                 for shape, count in self._shapes[place].most_common(SHOWN)
             ]
-            most = max(self._fitting[place].values(), default=0)
-            if most > column.tried / 2:
-                fitting = self._fitting[place]
-                column.formats = [name for name in fitting if fitting[name] == most]
+            column.formats = dict(self._fitting[place].most_common(_LIKELY))
         return self.facts
 
     def _add_shapes(self, duck: duckdb.DuckDBPyConnection, scan: str, place: int) -> None:

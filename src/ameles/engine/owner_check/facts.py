@@ -54,9 +54,10 @@ class ColumnFacts(Secret):
     read: int = 0
     missing: int = 0
     unfit: int = 0
-    spaced: int = 0  # values with spaces around them
+    named: int = 0  # of those that do not fit, values that are the column's name
     shapes: list[ValueShape] = field(default_factory=list)  # of values that do not fit
-    formats: list[str] = field(default_factory=list)  # time formats that would fit most of those
+    # time formats that would fit some of those, and how many; the most likely first
+    formats: dict[str, int] = field(default_factory=dict)
     tried: int = 0  # how many of them were tried with other formats
 
 
@@ -129,7 +130,7 @@ class ReleaseFacts(Secret):
 
 @dataclass(repr=False)
 class CheckFinding(Secret):
-    """A probable mistake, and the line of the plan that fixes it."""
+    """A probable mistake, and how to fix it: a change of the plan was tried on a sample."""
 
     what: str
     mend: str = ""

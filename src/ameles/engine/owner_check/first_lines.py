@@ -15,13 +15,15 @@ from pathlib import Path
 from ameles.connectors.files.compressed import Damaged, Incomplete, is_compressed
 from ameles.connectors.files.compressed import opened as opened_unpacked
 from ameles.connectors.files.named_files import NamedFile
-from ameles.connectors.files.refusals import carriage_returns
+from ameles.connectors.files.refusals import UNPACK_TO_OUTPUT, carriage_returns
 from ameles.connectors.files.refusals import packed as packed_file
 from ameles.connectors.format import Format
 from ameles.core.exceptions import SourceUnreadable
-from ameles.engine.owner_check.facts import CheckFinding, FileFacts
+from ameles.engine.owner_check.advice import encodings, header
+from ameles.engine.owner_check.facts import FileFacts
+from ameles.engine.owner_check.trial import Advice, Change
 
-MOST = 100  # files that are opened
+_TITLES = 20  # lines that may come before the one that names the columns
 _START = 64 << 10
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
 _DELIMITERS = {";": '";"', "\t": '"\\t"', "|": '"|"', ",": '","'}
@@ -43,14 +45,16 @@ class FirstLines:
         source: str | None,
     ) -> None:
         self.facts: list[FileFacts] = []
-        self.findings: list[CheckFinding] = []
+        self.advices: list[Advice] = []
+        self.names: dict[str, list[str]] = {}  # by file: its first line, if it has the columns
+        self.opened: list[NamedFile] = []
         self._columns = columns
         self._kind = kind
         self._source = source
         self._encoding = form.encoding
         self._delimiter = form.delimiter
         self._named = not form.header  # the first line names the columns
-        for file in files[:MOST]:
+        for file in files:
             self._look(file)
         if files and not self.facts:
             raise SourceUnreadable(
@@ -68,51 +72,45 @@ class FirstLines:
         try:
             start, last, size = _ends(file.path)
         except OSError:
-            self.findings.append(
-                CheckFinding(
-                    f"The file '{file.name}' cannot be read.",
-                    f"chmod u+r {file.name}, or a pattern without it",
-                )
-            )
+            self._say(file, "cannot be read", f"chmod u+r {file.name}, or a pattern without it")
             return
         packed = next((end for magic, end in _MAGIC.items() if start.startswith(magic)), None)
         text = self._kind != "parquet"
         closed = not last or last.endswith(self._newline(start))
         self.facts.append(FileFacts(file.name, size, text and packed is None and not closed))
+        self.opened.append(file)
         if not size:
-            self.findings.append(
-                CheckFinding(f"The file '{file.name}' is empty.", "wait for what writes it")
-            )
+            self._say(file, "is empty", "wait for what writes it")
         elif packed is not None and self._source is None:
-            self.findings.append(
-                CheckFinding(
-                    f"The file '{file.name}' is compressed: none of its events is read.",
-                    "--sample FILE, with lines as they come from standard input",
-                )
+            self._say(
+                file,
+                "is compressed: none of its events is read",
+                "--sample FILE, with lines as they come from standard input",
             )
-        elif packed is not None and Path(file.name).suffix.lower() != packed:
-            self.findings.append(
-                CheckFinding(
-                    f"The file '{file.name}' is compressed.",
-                    f"mv {file.name} {file.name}{packed}, and the same ending in source",
-                )
-            )
+        elif packed is not None and _ending(file.name) != packed:
+            mend = f"mv {file.name} {file.name}{packed}, and the same ending in source"
+            self._say(file, "is compressed", mend)
         elif packed is not None and text and not is_compressed(self._source or ""):
             copies = not self._encoding.startswith("utf-16")
             refusal = packed_file(file.name, self._source or "", copies=copies)
-            self.findings.append(CheckFinding(refusal.what, refusal.tip))
+            self._add(Advice(refusal.what, otherwise=refusal.tip, file=file.name))
         elif text:
             start = start if packed is None else _unpacked(file.path)
             encoded = self._encoded(start)
             if encoded is not None:
-                self.findings.append(
-                    CheckFinding(f"The file '{file.name}' {encoded[0]}.", encoded[1])
-                )
+                self._say(file, encoded[0], encoded[2], *encodings(*encoded[1]))
             elif self._returns(start):
                 self.facts[-1].open_line = False
-                self.findings.append(self._converted(file.name))
+                self._add(self._converted(file.name))
             elif start:
-                self.findings += self._headed(file.name, start)
+                for advice in self._headed(file.name, start):
+                    self._add(advice)
+
+    def _say(self, file: NamedFile, what: str, otherwise: str, *changes: Change) -> None:
+        self._add(Advice(f"The file '{file.name}' {what}.", changes, otherwise, file=file.name))
+
+    def _add(self, advice: Advice) -> None:
+        self.advices.append(advice)
 
     def _newline(self, start: bytes) -> bytes:
         if not self._encoding.startswith("utf-16"):
@@ -120,27 +118,27 @@ class FirstLines:
         big = self._encoding == "utf-16-be" or start.startswith(b"\xfe\xff")
         return b"\0\n" if big else b"\n\0"
 
-    def _encoded(self, start: bytes) -> tuple[str, str] | None:
-        """The encoding that the file seems to have instead of the declared one, and its line."""
-        declared = self._encoding
+    def _encoded(self, start: bytes) -> tuple[str, tuple[str, ...], str] | None:
+        """What the file seems to be instead of the declared encoding, the encodings to try, and
+        what else to do."""
+        declared, other = self._encoding, "write the file in UTF-8, and leave encoding out"
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
             order = "utf-16-le" if start.startswith(b"\xff") else "utf-16-be"
             if declared in ("utf-16", order):
                 return None
-            return "begins like UTF-16", 'encoding = "utf-16"'
+            return "begins like UTF-16", ("utf-16", order), other
         if start.count(b"\0") > len(start) / 4:
             order = "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
-            if declared == order:
+            if declared == order or (declared == "utf-16" and order == "utf-16-le"):
                 return None
-            return "looks like UTF-16 without a byte order mark", f'encoding = "{order}"'
+            return "looks like UTF-16 without a byte order mark", (order,), other
         if declared == "utf-8" or not start:
             return None
         plain, text = start.isascii(), _is_utf8(start)
         if declared.startswith("utf-16") and b"\0" not in start:
-            mend = "leave encoding out" if text else 'encoding = "windows-1252"'
-            return "is not in UTF-16", mend
+            return "is not in UTF-16", ("utf-8", "windows-1252"), other
         if not declared.startswith("utf-16") and text and not plain:
-            return "is in UTF-8", "leave encoding out"
+            return "is in UTF-8", ("utf-8",), "name the encoding of each file by a plan of its own"
         return None
 
     def _returns(self, start: bytes) -> bool:
@@ -148,50 +146,96 @@ class FirstLines:
         text = start.decode(self._encoding, errors="replace")
         return "\r" in text and "\n" not in text
 
-    def _converted(self, name: str) -> CheckFinding:
+    def _converted(self, name: str) -> Advice:
         refusal = carriage_returns(name, self._encoding)
-        if self._source is not None:
-            return CheckFinding(refusal.what, refusal.tip)
-        return CheckFinding(refusal.what, "PROGRAM | tr '\\r' '\\n' | ameles run")
+        mend = refusal.tip if self._source is not None else "PROGRAM | tr '\\r' '\\n' | ameles run"
+        return Advice(refusal.what, otherwise=mend, file=name)
 
-    def _headed(self, name: str, start: bytes) -> Iterator[CheckFinding]:
+    def _headed(self, name: str, start: bytes) -> Iterator[Advice]:
         """What is wrong with a first line that should name the columns."""
         encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         if self._kind != "csv" or not self._named:
             return
-        line = start.decode(encoding, errors="replace").partition("\n")[0].rstrip("\r")
-        names = _split(line, self._delimiter)
+        lines = [one.rstrip("\r") for one in start.decode(encoding, errors="replace").split("\n")]
+        names = _split(lines[0], self._delimiter)
         missing = [column for column in self._columns if column not in names]
         if not missing:
+            self.names[name] = names
             return
         for delimiter, written in _DELIMITERS.items():
-            other = _split(line, delimiter)
-            if delimiter != self._delimiter and set(self._columns) <= set(other):
-                yield CheckFinding(
-                    f"The fields of '{name}' are separated by {written}.", f"delimiter = {written}"
+            if delimiter != self._delimiter and self._names_all(lines[0], delimiter):
+                yield Advice(
+                    f"The fields of '{name}' are separated by {written}.",
+                    (Change(f"delimiter = {written}", {"delimiter": delimiter}),),
+                    "write the file as the others: all files of a source have one delimiter",
+                    file=name,
                 )
                 return
         if self._encoding == "utf-8":
             western = start.decode("cp1252", errors="replace").partition("\n")[0].rstrip("\r")
-            if set(self._columns) <= set(_split(western, self._delimiter)):
-                yield CheckFinding(
-                    f"The first line of '{name}' is not in UTF-8.", 'encoding = "windows-1252"'
+            if self._names_all(western, self._delimiter):
+                yield Advice(
+                    f"The first line of '{name}' is not in UTF-8.",
+                    encodings("windows-1252", "latin-1"),
+                    "write the file in UTF-8",
+                    file=name,
+                )
+                return
+        yield from self._named_elsewhere(name, lines, names, missing)
+
+    def _named_elsewhere(
+        self, name: str, lines: list[str], names: list[str], missing: list[str]
+    ) -> Iterator[Advice]:
+        """Where the columns are named instead, or how to name them."""
+        for number, line in enumerate(lines[1:_TITLES], start=2):
+            if any(self._names_all(line, one) for one in (self._delimiter, *_DELIMITERS)):
+                yield Advice(
+                    f"The columns of '{name}' are named in line {number}, and not in its first "
+                    "line. A plan cannot skip lines yet.",
+                    otherwise=f"{self._tail(name, number)} > NEW, and then read NEW",
+                    file=name,
                 )
                 return
         folded = {one.strip().casefold(): one for one in names}
         near = {column: folded.get(column.strip().casefold()) for column in missing}
         for column, similar in near.items():
             if similar is not None:
-                yield CheckFinding(
+                yield Advice(
                     f"The first line of '{name}' has the column '{similar}', and the plan "
                     f"'{column}'.",
-                    f'columns = {{ "{similar}" = ..., and so on }}, in its letters',
+                    otherwise=f'columns = {{ "{similar}" = ..., and so on }}, in its letters, and '
+                    "so wherever the plan names it",
+                    file=name,
                 )
         if len(missing) == len(self._columns) and not any(near.values()):
-            yield CheckFinding(
-                f"The first line of '{name}' names none of the plan's columns. It may be an event.",
-                f"header = [...], with the names of its {len(names)} fields in their order",
+            widths = {len(_split(line, self._delimiter)) for line in lines[1:_TITLES] if line}
+            named = len(names) >= len(self._columns) and widths <= {len(names)}
+            order = ", if its fields come in this order"
+            yield Advice(
+                f"The first line of '{name}' names none of the plan's columns."
+                + (" It may be an event." if named else ""),
+                (header(list(self._columns), order),) if len(names) == len(self._columns) else (),
+                f"header = [...], with the names of its {len(names)} fields in their order"
+                if named
+                else "a first line that names the columns: none of the first lines does",
+                file=name,
             )
+
+    def _names_all(self, line: str, delimiter: str) -> bool:
+        return set(self._columns) <= set(_split(line, delimiter))
+
+    def _tail(self, name: str, number: int) -> str:
+        """The command that prints a file from this line on."""
+        steps = [f"{unpack} '{name}'"] if (unpack := UNPACK_TO_OUTPUT.get(_ending(name))) else []
+        if self._encoding.startswith("utf-16"):
+            file = "" if steps else f" '{name}'"
+            steps.append(f"iconv -f {self._encoding.upper()} -t UTF-8{file}")
+        steps.append(f"tail -n +{number}" + ("" if steps else f" '{name}'"))
+        return " | ".join(steps)
+
+
+def _ending(name: str) -> str:
+    return Path(name).suffix.lower()
 
 
 def _is_utf8(start: bytes) -> bool:
