@@ -1,9 +1,13 @@
-"""The engine: bounded aggregates beside bare DuckDB, releases beside bare SQLite, memory, flatness.
+"""The engine: aggregates beside bare DuckDB, releases beside bare SQLite, check beside run, memory.
 
 Each contender runs in a process of its own, so that its peak memory is its own; the two sides of
 a ratio run in turns, and the best round of each counts.  The bare query bounds the same users to
 the same number of events in a step, and the same number of steps, and counts by key; it remembers
-nothing and may use as much memory as it likes.
+nothing and may use as much memory as it likes.  ``ameles check`` and ``ameles run`` read the same
+folder of daily files, as whole commands.
+
+    ./run bench engine
+    ./run bench engine --only files      check beside run alone
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,7 +32,8 @@ import duckdb
 import numpy as np
 
 STEPS, KEYS, PER_STEP = 1440, 1000, 3
-GOALS = {"aggregate": 2.0, "releases": 2.0, "memory": 1.5}
+FILES, LINES = 1781, 160  # daily files, and lines of each
+GOALS = {"aggregate": 2.0, "releases": 2.0, "memory": 1.5, "check": 1.5}
 PLAN = """
 [stream]
 name = "bench"
@@ -165,6 +170,58 @@ def run_inserts() -> dict[str, float]:
             return {"seconds": time.perf_counter() - start}
 
 
+DAILY = """
+[stream]
+name = "daily"
+source = "{folder}/*.csv"
+time = "date"
+columns = {{ date = "timestamp", region = "text", age = "integer", cases = "integer" }}
+start = "2020-02-24"
+every = "1d"
+horizon = 2000
+[privacy]
+population = "people"
+unit = "event"
+epsilon = 1
+[[release]]
+name = "cases"
+measure = "count"
+by = {{ region = [{regions}] }}
+[store]
+url = "bench.db"
+"""
+
+
+def daily_files(folder: Path) -> None:
+    """A file for each day, as a ministry publishes them."""
+    first = date(2020, 2, 24)
+    for number in range(FILES):
+        day = first + timedelta(number)
+        lines = (
+            f"{day}T{n % 24:02}:{n % 60:02}:00Z,R{n * number % 20},{n * 7 % 100},{n % 5}\n"
+            for n in range(LINES)
+        )
+        text = "date,region,age,cases\n" + "".join(lines)
+        (folder / f"{day}.csv").write_text(text, encoding="utf-8")
+
+
+def run_command(source: Path, command: str) -> dict[str, float]:
+    """A whole command on a fresh store."""
+    options = ("--secret-to", "look.txt") if command == "check" else ("--yes",)
+    with tempfile.TemporaryDirectory() as folder:
+        regions = ", ".join(f'"R{n}"' for n in range(20))
+        text = DAILY.format(folder=source, regions=regions)
+        (Path(folder) / "ameles.toml").write_text(text, encoding="utf-8")
+        start = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "ameles", command, *options],
+            cwd=folder,
+            capture_output=True,
+            check=True,
+        )
+        return {"seconds": time.perf_counter() - start}
+
+
 # The comparison -----------------------------------------------------------------------------------
 
 
@@ -244,17 +301,36 @@ def compare(count: int, rounds: int) -> None:
             print(f"  {size:>10,} events: {each:.2f} microseconds each")
 
 
+def compare_files(rounds: int) -> None:
+    """``ameles check`` beside ``ameles run``, on many small files."""
+    with tempfile.TemporaryDirectory() as folder:
+        daily_files(Path(folder))
+        check, run = best(
+            rounds,
+            ("command", folder, "check"),
+            ("command", folder, "run"),
+        )
+    ratio = check["seconds"] / run["seconds"]
+    print(
+        f"{FILES:,} files of {LINES} lines: ameles check {check['seconds']:.2f} s, {ratio:.2f} x "
+        f"ameles run ({run['seconds']:.2f} s); {verdict('check', ratio)}"
+    )
+
+
 def main() -> None:
     """The benchmark, or one job of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=float, default=1e7)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=("events", "files"), help="one of the comparisons")
     parser.add_argument("--job", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
         match given.job:
             case ["engine", source, max_steps]:
                 figures = run_engine(Path(source), int(max_steps))
+            case ["command", source, command]:
+                figures = run_command(Path(source), command)
             case ["bare", source, max_steps]:
                 figures = run_bare(Path(source), int(max_steps))
             case _:
@@ -262,7 +338,10 @@ def main() -> None:
         figures["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
         print(json.dumps(figures))
         return
-    compare(int(given.events), given.rounds)
+    if given.only != "files":
+        compare(int(given.events), given.rounds)
+    if given.only != "events":
+        compare_files(given.rounds)
 
 
 if __name__ == "__main__":

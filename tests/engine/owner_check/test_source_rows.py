@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import BadInput, SourceUnreadable
+from ameles.core.rules import FIRST
+from ameles.engine.engine import Engine
+from ameles.engine.owner_check import look as looking
 from ameles.engine.owner_check.check import check
+from ameles.engine.owner_check.facts import Facts
+from ameles.noise import Zero
+from ameles.store import open_store
 from tests.engine.owner_check.looks import NOW, busy, checked, column, told
-from tests.engine.worlds import USER, World, row
+from tests.engine.worlds import EVENT, USER, World, day, row
 
 
 @pytest.mark.parametrize(("late", "counted"), [("next", 3), ("drop", 1)])
@@ -107,3 +116,53 @@ def test_a_sample_is_for_standard_input_alone_and_must_be_there(tmp_path: Path) 
     world.text = world.text.replace('"events.csv"', '"-"')
     with pytest.raises(SourceUnreadable):
         checked(world.plan, sample=tmp_path / "none.csv")
+
+
+def test_a_changed_plan_is_looked_at_under_the_rules_of_a_new_stream(tmp_path: Path) -> None:
+    """A week of ISO 8601 is a time under today's rules, and was none under the first ones."""
+    world = World(tmp_path).write([row(1), row(1).replace("2026-01-01T12:00:00Z", "2026-W01-5")])
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        Engine(replace(world.plan, rules=FIRST), store, noise=Zero()).run(day(2, 0))
+    assert checked(world.plan, whole=True).times.without == 1
+    world.text = world.text.replace("epsilon = 1", "epsilon = 2")
+    facts = checked(world.plan)
+    assert "has changed since its stream was launched" in facts.findings[0].what
+    assert facts.times.without == 0
+
+
+@pytest.mark.parametrize(("unit", "tried"), [(USER, [1, 2, 4]), (EVENT, [1])])
+def test_without_memory_users_are_looked_at_in_smaller_shares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str, tried: list[int]
+) -> None:
+    plan = World(tmp_path, unit=unit).write(busy()).plan
+    whole, asked, at = checked(plan), list[int](), looking._Look.at
+
+    def short(self: looking._Look, rows: looking.Rows, passes: int, memory: int) -> Facts:
+        asked.append(passes)
+        if passes < 4:
+            raise OutOfMemory("DuckDB ran out of memory.")
+        return at(self, rows, passes, memory)
+
+    monkeypatch.setattr(looking._Look, "at", short)
+    if unit == EVENT:
+        with pytest.raises(OutOfMemory):
+            checked(plan)
+    else:
+        assert checked(plan) == whole
+    assert asked == tried
+
+
+def test_without_memory_for_any_share_it_gives_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, asked = World(tmp_path, unit=USER).write(busy()).plan, list[int]()
+
+    def short(self: looking._Look, rows: looking.Rows, passes: int, memory: int) -> Facts:
+        asked.append(passes)
+        raise OutOfMemory("DuckDB ran out of memory.")
+
+    monkeypatch.setattr(looking, "_MOST_PASSES", 8)
+    monkeypatch.setattr(looking._Look, "at", short)
+    with pytest.raises(OutOfMemory):
+        checked(plan)
+    assert asked == [1, 2, 4, 8]
