@@ -156,4 +156,6 @@ class Facts(Secret):
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as a dictionary; the program that gets it must keep it secret."""
-        return asdict(self)
+        document = asdict(self)
+        document["lines"]["flaws"] = dict(self.lines.flaws)  # asdict would count its pairs
+        return document
