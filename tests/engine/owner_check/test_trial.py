@@ -196,6 +196,24 @@ def test_a_delimiter_at_the_end_is_tried_with_the_names_of_the_file(tmp_path: Pa
     assert mended(world, mend).times.counted == 5
 
 
+@pytest.mark.parametrize(
+    ("encoding", "name", "mend"),
+    [
+        ("utf-16", "who", 'encoding = "utf-16" and delimiter = "\\t"'),
+        ("latin-1", "n\xe9", 'encoding = "windows-1252" and delimiter = "\\t"'),
+    ],
+)
+def test_an_encoding_and_a_delimiter_are_tried_together(
+    tmp_path: Path, encoding: str, name: str, mend: str
+) -> None:
+    world = World(tmp_path).write([row(1), row(2)])
+    world.text = world.text.replace("who =", f'"{name}" =')
+    text = world.file.read_text().replace("who", name).replace(",", "\t")
+    world.file.write_bytes(text.encode(encoding))
+    assert checked(world.plan).findings[0].mend == mend
+    assert mended(world, mend.replace(" and ", "\n")).times.counted == 2
+
+
 def test_what_many_files_have_is_said_once_and_tried_once(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.text = world.text.replace("events.csv", "in/*.csv")

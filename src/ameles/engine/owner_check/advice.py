@@ -194,7 +194,7 @@ def _column(plan: Plan, facts: Facts, column: ColumnFacts, trial: Trial) -> Iter
             f"{'time, so it counts nowhere' if column.name == plan.stream.time else column.kind}."
         )
     unfit = column.unfit - column.named
-    if unfit:
+    if unfit and not (column.kind == "text" and facts.lines.replaced):
         share = unfit / max(1, column.read)
         what = (
             f"{counted(unfit, 'value')} of '{column.name}' ({share:.1%}) "
@@ -244,7 +244,8 @@ def _number(
     if not any(mark.fullmatch(one) for one in unfit for mark in _THOUSANDS.values()):
         return Advice(what, (text,), other)
     what += " They look like numbers with a mark between thousands"
-    if all(re.fullmatch(r"[^,.]*,[0-9]{3}", one) for one in unfit):
+    fractions = all(re.fullmatch(r"[^,.]*,[0-9]{3}", one) for one in unfit)
+    if column.kind == "number" and fractions:
         what += ", or like fractions of three digits: the values alone cannot tell"
     return Advice(f"{what}.", otherwise=_NO_THOUSANDS)
 

@@ -98,7 +98,7 @@ class FirstLines:
             start = start if packed is None else _unpacked(file.path)
             encoded = self._encoded(start)
             if encoded is not None:
-                self._say(file, encoded[0], encoded[2], *encodings(*encoded[1]))
+                self._say(file, encoded[0], encoded[2], *self._encodings(*encoded[1]))
             elif self._returns(start):
                 self.facts[-1].open_line = False
                 self._add(self._converted(file.name))
@@ -173,10 +173,10 @@ class FirstLines:
                 return
         if self._encoding == "utf-8":
             western = start.decode("cp1252", errors="replace").partition("\n")[0].rstrip("\r")
-            if self._names_all(western, self._delimiter):
+            if any(self._names_all(western, one) for one in (self._delimiter, *_DELIMITERS)):
                 yield Advice(
                     f"The first line of '{name}' is not in UTF-8.",
-                    encodings("windows-1252", "latin-1"),
+                    self._encodings("windows-1252", "latin-1"),
                     "write the file in UTF-8",
                     file=name,
                 )
@@ -220,6 +220,17 @@ class FirstLines:
                 else "a first line that names the columns: none of the first lines does",
                 file=name,
             )
+
+    def _encodings(self, *names: str) -> tuple[Change, ...]:
+        """Other encodings, also together with another delimiter: alone none might read anything."""
+        alone = encodings(*names)
+        if self._kind != "csv":
+            return alone
+        return alone + tuple(
+            Change(f"{one.words} and delimiter = {written}", {**one.keys, "delimiter": delimiter})
+            for one in alone
+            for delimiter, written in _DELIMITERS.items()
+        )
 
     def _names_all(self, line: str, delimiter: str) -> bool:
         return set(self._columns) <= set(_split(line, delimiter))
