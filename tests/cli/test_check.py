@@ -255,6 +255,22 @@ def test_texts_of_the_data_do_not_command_the_terminal(on_terminal: Program) -> 
     assert "\x1b[31m" not in shown.out
 
 
+@pytest.mark.usefixtures("fresh")
+def test_names_of_files_and_orders_of_reading_do_not_command_the_terminal(
+    on_terminal: Program,
+) -> None:
+    """A file may have any name, and a key may turn the text after it around."""
+    Path("visits.csv").rename("visits\x1b[2J\u202e.csv")
+    change('source = "visits.csv"', 'source = "visits*.csv"')
+    with Path("visits\x1b[2J\u202e.csv").open("a", encoding="utf-8") as file:
+        file.write("2025-10-03T00:00:00Z,d,\u202enorth\u2066,1,1,true,37\nbroken\n")
+    shown = on_terminal("check", "--show")
+    assert shown.code == 0
+    assert r"visits\x1b[2J\u202e.csv' line" in shown.out.replace("\n", " ")
+    for raw in ("\x1b[2J", "\u202e", "\u2066"):
+        assert raw not in shown.out + shown.err
+
+
 def test_a_source_without_files_has_its_name_alone_as_heading() -> None:
     console = Console(record=True, file=io.StringIO())
     demo = resources.files("ameles.cli").joinpath("demo.toml").read_text(encoding="utf-8")
