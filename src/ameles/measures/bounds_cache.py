@@ -2,6 +2,10 @@
 
 A live stream asks for one step after the other, but the bounds of many steps at once cost little
 more than the bound of one.  They depend only on the step and on public parameters.
+
+A block is the same steps whoever asks, live or for a million steps that are due.  Laws that are
+computed together share numbers, so another division could differ in the last digits; and a block
+takes the same memory however many steps are due.
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ from ameles.noise.arrays import IntArray
 Floats: TypeAlias = NDArray[np.float64]
 
 BLOCK = 128  # steps that are computed together
-FEW = 32  # if more steps than this are asked for at once, blocks gain nothing
 REMEMBERED = 64  # blocks
 
 
@@ -37,12 +40,14 @@ def cached_bounds(
     array([2. , 2.5])
     """
     count = len(steps)
-    if not 0 < count <= FEW or (count > 1 and (np.diff(steps) != 1).any()):
+    if not count or (count > 1 and (np.diff(steps) != 1).any()):
         return bounds(steps, *about)
     number, start = divmod(int(steps[0]) - 1, BLOCK)
     some = _recent(bounds, number, horizon, about)
     if start + count > BLOCK:
-        some = np.concatenate([some, _recent(bounds, number + 1, horizon, about)])
+        last = (start + count - 1) // BLOCK
+        others = (_recent(bounds, number + more, horizon, about) for more in range(1, last + 1))
+        some = np.concatenate([some, *others])
     return some[start : start + count]
 
 

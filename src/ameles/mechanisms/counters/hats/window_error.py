@@ -66,13 +66,17 @@ class HatsWindowError(LaplaceError):
     def between_bounds(self, before: IntArray, after: IntArray, beta: float) -> Floats:
         """The quantile of ``between`` for each pair of steps, all at once."""
         starts, ends, place = self._different(before, after)
+        return _different_bounds(self, starts.tobytes(), ends.tobytes(), beta)[place]
+
+    def _bounds_of(self, starts: IntArray, ends: IntArray, beta: float) -> Floats:
+        """The same of pairs with different laws."""
         nodes = self._nodes_between(starts, ends)
         if nodes is None:
-            return super().between_bounds(starts, ends, beta)[place]
+            return super().between_bounds(starts, ends, beta)
         found = node_quantiles(nodes, beta)
         others = np.flatnonzero(np.isnan(found))
         found[others] = super().between_bounds(starts[others], ends[others], beta)
-        return found[place]
+        return found
 
     def copies_bounds(
         self, before: IntArray, after: IntArray, copies: Sequence[Copies], beta: float
@@ -145,6 +149,12 @@ class HatsWindowError(LaplaceError):
             gone = LevelNodes(start, earlier * (before > 0)[:, None], scales)
             levels.append(LevelNodes(first, weights, scales).less(gone))
         return levels, (old, new)
+
+
+@lru_cache(maxsize=256)
+def _different_bounds(error: HatsWindowError, starts: bytes, ends: bytes, beta: float) -> Floats:
+    """Remembered, because blocks of steps repeat: of a short window, all have the same pairs."""
+    return error._bounds_of(np.frombuffer(starts, np.int64), np.frombuffer(ends, np.int64), beta)
 
 
 @lru_cache(maxsize=64)
