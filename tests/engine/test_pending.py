@@ -39,9 +39,18 @@ def test_a_matrix_has_all_cells_of_one_amount_after_the_other() -> None:
     assert some.matrix(3, 2, 2).tolist() == [[0, 5, 0, 50], [6, 0, 60, 0]]
 
 
-def test_split_at_a_step() -> None:
-    early, late = totals([(1, 0, 5), (3, 0, 6), (2, 1, 7)]).split(2)
-    assert (early.step.tolist(), late.step.tolist()) == ([1, 2], [3])
+def test_what_comes_after_a_step_is_the_same_in_order_or_not() -> None:
+    mixed = totals([(4, 0, 5), (1, 0, 6), (3, 1, 7), (2, 1, 8)])
+    for some in (mixed, mixed.in_order()):
+        assert sorted(some.after(2).step.tolist()) == [3, 4]
+        assert some.matrix(2, 2, 2).tolist() == [[0, 8], [0, 7]]
+        assert some.after(2).matrix(3, 2, 2).tolist() == [[0, 7], [5, 0]]
+
+
+def test_totals_in_order_are_not_copied_when_their_steps_are_released() -> None:
+    ordered = totals([(4, 0, 5), (1, 0, 6), (3, 1, 7)]).in_order()
+    assert ordered.in_order() is ordered
+    assert np.shares_memory(ordered.after(1).amounts, ordered.amounts)
 
 
 def test_bytes_and_back() -> None:

@@ -20,6 +20,7 @@ from tests.faults import Choices, Clock, Victims, Witness, World
 from tests.faults.crashes import ERRORS, MODES, Faults
 from tests.faults.input_rows import unread
 from tests.faults.kills import WAYS, life
+from tests.faults.rehearsals import Rehearsal
 from tests.faults.suite import KINDS
 from tests.faults.worlds import DAY, START, Values, event
 
@@ -44,6 +45,21 @@ def test_some_faults_in_every_kind_of_stream(kind: str, tmp_path: Path, victims:
     ]
     for number, (part, at, how) in enumerate(some):
         assert faults.inject(part, tmp_path / str(number), at, how) == [], (part, at, how)
+
+
+def test_deaths_amid_the_pieces_of_many_due_steps(tmp_path: Path, victims: Victims) -> None:
+    """The program dies by itself, or the machine crashes, at a change between the first piece and
+    the last: the steps that were released stay, and the others follow with the totals of before."""
+    world = World(tmp_path / "w", victims, horizon=12, batch=12, sinks=("out.csv",))
+    faults = Faults(Rehearsal.of(world))
+    choices, count = Choices("pieces"), len(faults.rehearsal.changes)
+    for number in range(8):
+        part = ("crashes", "deaths")[number % 2]
+        among = faults.rehearsal.own if part == "deaths" else count
+        at = 1 + among // 4 + choices.below(among // 2)
+        wrong = faults.inject(part, tmp_path / str(number), at, MODES[number % 3])
+        assert wrong == [], (part, at, MODES[number % 3])
+    assert faults.missed == 0
 
 
 def test_a_locked_database(tmp_path: Path, victims: Victims) -> None:

@@ -25,7 +25,7 @@ _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 <
 
 
 class OutOfMemory(AmelesError):
-    """DuckDB needed more than its memory limit; the work may fit in smaller parts."""
+    """Work needed more memory than there is; it may fit in smaller parts."""
 
     code = "memory"
 

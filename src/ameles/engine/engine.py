@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ameles.connectors.declarations import NOTHING, Declarations
-from ameles.connectors.duck import KeptConnection
+from ameles.connectors.duck import KeptConnection, OutOfMemory
 from ameles.connectors.files.identity import LOOKS, ChangedMeanwhile
 from ameles.connectors.reading import Reading
 from ameles.connectors.sink import Sink
@@ -46,7 +46,7 @@ from ameles.plan.plan import Plan
 from ameles.plan.source import plan_source
 from ameles.store import Store, StreamRecord
 
-# The most published numbers in a transaction: enough to make its syncs cheap per number.
+# The most published numbers in a transaction, if its steps have so many; they are in memory.
 BATCH = 1 << 21
 MEMORY = 1 << 30
 
@@ -149,7 +149,7 @@ class Engine:
         A launch stores which files ``source`` has, so that a file which is cut or renamed before it
         is first read is recognised.
         """
-        with self.store.holding(self.plan.stream.name):
+        with self._within_memory(), self.store.holding(self.plan.stream.name):
             stream, launched = self._open(source)
             sinks = self._stream_sinks(stream.identity)
             sinks.check(self.store, stream)
@@ -157,6 +157,25 @@ class Engine:
             with closing(Session(held, state, sinks, launched=launched)) as session:
                 session.finish()
                 yield session
+
+    @contextmanager
+    def _within_memory(self) -> Iterator[None]:
+        """Refuses in words what does not fit into memory: how much that is depends on the plan, and
+        the next run would end in the same way."""
+        try:
+            yield
+        except MemoryError:
+            releases = self.plan.releases
+            numbers = sum(len(one.keys) + one.question.width for one in releases)
+        else:
+            return
+        raise OutOfMemory(
+            f"The steps of stream '{self.plan.stream.name}' do not fit into memory.",
+            why=f"a step of this plan has {numbers:,} numbers, which are there several times while "
+            "it is released; what was released before stays as it is",
+            tip="more memory for this process, after which the stream goes on where it stopped; or "
+            "fewer keys, in a plan with a budget of its own",
+        )
 
     def _resumed(self, stream: StreamRecord) -> tuple[HeldStream, StreamState]:
         """The stream, resumed from its state in the store or in its vault."""

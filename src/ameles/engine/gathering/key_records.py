@@ -8,9 +8,9 @@ user's order, its key, its declared cell and its amounts.  Records are secret.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from ameles.engine.gathering.event_sql import KEY_BYTES
 from ameles.engine.gathering.packed_arrays import Arrays
 from ameles.noise.arrays import IntArray
+
+FAR = 1 << 62  # no step is as late
+Rows: TypeAlias = slice | NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class KeyRecords:
     cell: IntArray
     amounts: IntArray  # (records, amounts)
     words: NDArray[Any]  # texts; a text may be there more than once
+    ordered: bool = field(default=False, kw_only=True)  # as by ``in_order``
 
     def __repr__(self) -> str:
         return "<KeyRecords>"
@@ -70,19 +74,29 @@ class KeyRecords:
 
     def between(self, first: int, last: int) -> KeyRecords:
         """The records of the steps from ``first`` to ``last``, with the words that they have."""
-        here = (self.step >= first) & (self.step <= last)
-        if here.all():
-            return self
-        named, word = np.unique(self.word[here], return_inverse=True)
-        return KeyRecords(
+        here = steps_between(self.step, first, last, ordered=self.ordered)
+        return self._some(here)._with_own_words()
+
+    def after(self, last: int) -> KeyRecords:
+        """The records of later steps; if they are in order a view, with the words of all."""
+        later = self._some(steps_between(self.step, last + 1, FAR, ordered=self.ordered))
+        return later if self.ordered else later._with_own_words()
+
+    def _some(self, here: Rows) -> KeyRecords:
+        return replace(
+            self,
             step=self.step[here],
             user=self.user[here],
             place=self.place[here],
-            word=word.astype(np.int64),
+            word=self.word[here],
             cell=self.cell[here],
             amounts=self.amounts[here],
-            words=self.words[named],
         )
+
+    def _with_own_words(self) -> KeyRecords:
+        """Without the words of other records."""
+        named, word = np.unique(self.word, return_inverse=True)
+        return replace(self, word=word.astype(np.int64), words=self.words[named])
 
     def in_order(self) -> KeyRecords:
         """By step, user and the user's order; each text once, in the order of texts.
@@ -90,6 +104,8 @@ class KeyRecords:
         Records with the same place can be made, whatever the salt is; then their content decides,
         so that the order in which rows are read does not matter.
         """
+        if self.ordered:
+            return self
         texts, of = unique_texts(self.words)
         word = of[self.word]
         halves = self.user.view(">u8").reshape(-1, 2)
@@ -104,6 +120,7 @@ class KeyRecords:
             cell=self.cell[order],
             amounts=self.amounts[order],
             words=texts,
+            ordered=True,
         )
 
     def users(self) -> tuple[NDArray[np.uint8], IntArray]:
@@ -119,13 +136,29 @@ class KeyRecords:
         return self.user[order[new]], number
 
     def to_arrays(self) -> Arrays:
-        """As named arrays, for the store."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """As named arrays, for the store, without the words of records that were taken out."""
+        own = self._with_own_words()
+        return {name: getattr(own, name) for name in _ARRAYS}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> KeyRecords:
         """What ``to_arrays`` gave."""
-        return cls(**{name: arrays[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: arrays[name] for name in _ARRAYS}, ordered=False)
+
+
+_ARRAYS = tuple(one.name for one in fields(KeyRecords) if one.name != "ordered")
+
+
+def steps_between(steps: IntArray, first: int, last: int, *, ordered: bool) -> Rows:
+    """Which rows are of the steps from ``first`` to ``last``: a slice of rows that are in order.
+
+    >>> steps_between(np.array([1, 3, 3, 7]), 2, 5, ordered=True)
+    slice(1, 3, None)
+    """
+    if ordered:
+        start, end = np.searchsorted(steps, (first, last + 1)).tolist()
+        return slice(start, end)
+    return (steps >= first) & (steps <= last)
 
 
 def unique_texts(texts: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import StoreRefused
-from ameles.engine.gathering.key_records import KeyRecords
+from ameles.engine.gathering.key_records import FAR, KeyRecords, steps_between
 from ameles.engine.gathering.packed_arrays import Arrays, pack, unpack
 from ameles.noise.arrays import IntArray
 
 _MAGIC = b"AMELES\x00P\x03"
 # Up to this many places, a table of all of them is quicker than sorting.
 DENSE = 1 << 22
-_FAR = 1 << 62
 
 
 @dataclass
@@ -37,6 +36,8 @@ class Totals:
     step: IntArray
     cell: IntArray
     amounts: IntArray  # (rows, amounts)
+    # by step, so that the rows of some steps are found without a search
+    ordered: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         return "<Totals>"
@@ -70,22 +71,26 @@ class Totals:
         added = np.zeros((len(where), amounts), dtype=np.int64)
         for part, rank in zip(some, ranks, strict=True):
             added[rank] += part.amounts  # each part has a (step, cell) at most once
-        return cls(first + where // cells, where % cells, added)
+        return cls(first + where // cells, where % cells, added, ordered=True)
 
-    def split(self, last: int) -> tuple[Totals, Totals]:
-        """The steps up to ``last``, and those after it."""
-        early = self.step <= last
-        return (
-            Totals(self.step[early], self.cell[early], self.amounts[early]),
-            Totals(self.step[~early], self.cell[~early], self.amounts[~early]),
-        )
+    def in_order(self) -> Totals:
+        """The same by step."""
+        if self.ordered:
+            return self
+        by = np.argsort(self.step, kind="stable")
+        return Totals(self.step[by], self.cell[by], self.amounts[by], ordered=True)
+
+    def after(self, last: int) -> Totals:
+        """The steps after ``last``; a view of them if they are in order."""
+        later = steps_between(self.step, last + 1, FAR, ordered=self.ordered)
+        return Totals(self.step[later], self.cell[later], self.amounts[later], ordered=self.ordered)
 
     def matrix(self, first: int, steps: int, cells: int) -> IntArray:
         """The vectors of steps first, first + 1, ...: all cells of one amount after the other."""
         count = self.amounts.shape[1]
         rows = np.zeros((steps, count, cells), dtype=np.int64)
         if len(self.step):
-            here = (self.step >= first) & (self.step < first + steps)
+            here = steps_between(self.step, first, first + steps - 1, ordered=self.ordered)
             step, cell = self.step[here] - first, self.cell[here]
             for place in range(count):  # no name for the sums: whoever wipes them cannot see it
                 rows[step, place, cell] = self.amounts[here, place]
@@ -139,15 +144,26 @@ class Pending:
 
     def after(self, step: int) -> Pending:
         """What waits once the steps up to this one are released."""
-        later = {name: totals.split(step)[1] for name, totals in self.totals.items()}
-        left = {name: each.between(step + 1, _FAR) for name, each in self.records.items()}
+        later = {name: totals.after(step) for name, totals in self.totals.items()}
+        left = {name: each.after(step) for name, each in self.records.items()}
         return Pending(later, self.state, left)
+
+    def in_order(self) -> Pending:
+        """The same by step: then ``after`` copies nothing, however often it is called."""
+        totals = {name: each.in_order() for name, each in self.totals.items()}
+        records = {name: each.in_order() for name, each in self.records.items()}
+        return Pending(totals, self.state, records)
+
+    @property
+    def rows(self) -> int:
+        """How many totals and records wait."""
+        totals = sum(len(each.step) for each in self.totals.values())
+        return totals + sum(map(len, self.records.values()))
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits."""
-        totals = any(len(each.step) for each in self.totals.values())
-        return not (self.state or totals or any(map(len, self.records.values())))
+        return not (self.state or self.rows)
 
     def to_bytes(self) -> bytes:
         """All arrays, for the store: secret."""
@@ -178,7 +194,7 @@ class Pending:
     @classmethod
     def _from(cls, parts: Mapping[str, NDArray[Any]], hashed_by: str) -> Pending:
         totals = {
-            name: Totals(*(arrays[part] for part in ("step", "cell", "amounts")))
+            name: Totals(arrays["step"], arrays["cell"], arrays["amounts"])
             for name, arrays in _by_release(parts, "total/")
         }
         records = {

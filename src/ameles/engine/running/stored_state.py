@@ -1,6 +1,9 @@
 """The state of a stream in its store: source position, secret state and releases together.
 
-A transaction holds a batch of steps.  Gathered rows are committed with the first batch.
+A transaction releases a piece of the steps that are due: so memory does not grow with how many are
+due, and a process that is killed loses one piece at most.  Gathered rows are committed with the
+first piece.  What waits for later pieces is written again only when half of it is released, because
+writing it with every piece would take time in the square of the number of steps.
 """
 
 from __future__ import annotations
@@ -24,6 +27,10 @@ from ameles.engine.releasing.resuming import StoredRun, stored_runs
 from ameles.plan.clock import FAR
 from ameles.store import Transaction
 
+# The most steps of a transaction: enough to make its syncs cheap.  But the outputs of a window are
+# stored with every piece, so a piece has a part of a long window at least.
+PIECE = 2048
+PART_OF_WINDOW = 8
 GROWING = 64  # the most steps of a transaction, if keys are discovered meanwhile
 
 
@@ -33,6 +40,7 @@ class _Kept:
 
     position: str | None
     waiting: Pending
+    stored: int | None  # how many rows the store has, also of released steps; None: it has none
 
     def __repr__(self) -> str:
         return "<_Kept>"
@@ -62,6 +70,8 @@ class StoredState:
         )
         self._progress = progress
         self._batch = batch
+        longest = max(held.plan.terms(one).window or 0 for one in held.plan.releases)
+        self._piece = max(PIECE, longest // PART_OF_WINDOW)
         self._known: _Kept | None = None
 
     @classmethod
@@ -87,7 +97,9 @@ class StoredState:
                 stored = transaction.pending(stream)
                 waiting = Pending() if stored is None else Pending.from_bytes(stored)
                 check_engine(self._held.plan, waiting.state, self._cluster, stream.identity)
-                self._known = _Kept(transaction.position(stream), waiting)
+                rows = None if stored is None else waiting.rows
+                waiting = waiting.after(stream.released)
+                self._known = _Kept(transaction.position(stream), waiting, rows)
         return self._known
 
     @property
@@ -143,10 +155,13 @@ class StoredState:
         gathered: Gathered | None,
         gaps: Sequence[Skipped] = (),
     ) -> None:
-        """Releases all steps up to ``target``, one batch in each transaction."""
+        """Releases all steps up to ``target``, one piece in each transaction."""
         stream, clock = self._held.record, self._held.plan.clock
         first, released = stream.released + 1, stream.released
         position = self._kept.position if gathered is None else gathered.position
+        changed = gathered is not None
+        if target > released + self._many():
+            pending = pending.in_order()
         while True:
             until = min(target, released + self._many())
             with self._held.store.writing() as transaction:
@@ -160,10 +175,12 @@ class StoredState:
                     for run in self.runs:
                         run.release(transaction, stream, pending, released + 1, until)
                     pending = pending.after(until)
-                if not (pending.empty and self._kept.waiting.empty):
-                    transaction.set_pending(stream, None if pending.empty else pending.to_bytes())
+                stored = self._kept.stored
+                if changed or until == target or 2 * pending.rows < (stored or 0):
+                    stored = self._store(transaction, pending)
+                    changed = False
                 committed = transaction.advance(stream, released=until, scheduled=target)
-            self._held.record, self._known = committed, _Kept(position, pending)
+            self._held.record, self._known = committed, _Kept(position, pending, stored)
             self._gatherer.committed(pending.state)
             if until > released:
                 self._progress(until - first + 1, target - first + 1)
@@ -176,9 +193,20 @@ class StoredState:
 
         While keys are discovered steps become larger, and nobody knows by how much.
         """
-        many = max(1, self._batch // sum(run.width for run in self.runs))
+        fit = max(1, self._batch // sum(run.width for run in self.runs))
+        many = min(fit, self._piece)
         grows = any(isinstance(run, DiscoveredRun) for run in self.runs)
         return min(many, GROWING) if grows else many
+
+    def _store(self, transaction: Transaction, pending: Pending) -> int | None:
+        """Stores what waits, if there is or was anything; returns how many rows that has."""
+        stream = self._held.record
+        if not pending.empty:
+            transaction.set_pending(stream, pending.to_bytes())
+            return pending.rows
+        if self._kept.stored is not None:
+            transaction.set_pending(stream, None)
+        return None
 
     def _commit(
         self,
