@@ -2,29 +2,41 @@
 
 A replay reads few events for each step, so it tells what a step itself costs: its noise, its
 half-widths, its rows.  It is compared with a bare SQLite insert of as many rows of the same form,
-in one transaction for as many steps as the engine puts into one.  Both run in turns in one process,
-and the best round of each counts; times are processor times.
+in transactions of as many steps each.  Both run in turns in one process, and the best round of each
+counts; times are processor times.
+
+With ``--due``, so many steps of a second are due at once, in a process of their own: after a long
+pause they are released piece by piece, and the memory is the same however many they are.
 
     ./run bench replay
     ./run bench replay --steps 1e5 --only quantile "count over 1h"
+    ./run bench replay --due 1e6
 """
 
 from __future__ import annotations
 
 import argparse
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ameles.engine.engine import Engine
-from ameles.plan.plan import read_plan_text
+from ameles.plan.plan import read_plan, read_plan_text
 from ameles.store import open_store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = 365 * 24 * 60  # steps of a minute
-TOGETHER = 1000  # steps of a bare transaction
+TOGETHER = 2048  # steps of a transaction, as in the engine
+DUE_MEMORY = 400  # MB that a process may have at its peak, however many steps are due
+KINDS = {
+    "no rows": (0, ""),
+    "a row a step": (1, ""),
+    "1,000 keys": (1, "by = { key = [" + ", ".join(f'"k{n}"' for n in range(1000)) + "] }"),
+}
 PLAN = """
 [stream]
 name = "bench"
@@ -115,13 +127,56 @@ def inserted(steps: int, series: float) -> float:
     return spent / steps
 
 
+def due(kind: str, steps: int) -> tuple[float, float]:
+    """Processor seconds and MB of a process that releases steps of a second, which are all due."""
+    rows, by = KINDS[kind]
+    with tempfile.TemporaryDirectory() as place:
+        text = PLAN.format(horizon=steps, unit=EVENT, release=f'measure = "count"\n{by}')
+        (Path(place) / "ameles.toml").write_text(text.replace('"1m"', '"1s"'), encoding="utf-8")
+        with (Path(place) / "events.csv").open("w", encoding="utf-8") as out:
+            out.write("time,user,key,number\n")
+            for step in range(steps * rows):
+                at = START + timedelta(seconds=step)
+                out.write(f"{at:%Y-%m-%dT%H:%M:%SZ},u,k{step % 1000},1\n")
+        until = f"{START + timedelta(seconds=steps):%Y-%m-%dT%H:%M:%SZ}"
+        command = [sys.executable, str(Path(__file__)), "--child", place, until]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+        seconds, memory = map(float, done.stdout.split())
+        return seconds, memory / 1e6
+
+
+def released_in(folder: Path, until: str) -> None:
+    """Releases what is due; prints what this process took: processor seconds, and bytes at most."""
+    with open_store(str(folder / "bench.db")) as store:
+        Engine(read_plan(folder / "ameles.toml"), store).run(until=datetime.fromisoformat(until))
+    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+    print(time.process_time(), 1024 * peak)
+
+
 def main() -> None:
-    """One line a measure."""
+    """One line a measure, or one for each kind of stream whose steps are due."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=float, default=2e4, help="that are replayed")
     parser.add_argument("--rounds", type=int, default=2, help="of which the best counts")
     parser.add_argument("--only", nargs="+", choices=RELEASES, help="some of the measures")
+    parser.add_argument("--due", type=float, help="steps of a second that are due at once")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.child:
+        released_in(Path(given.child[0]), given.child[1])
+        return
+    if given.due:
+        for kind in KINDS:
+            steps = int(given.due) // (500 if "keys" in kind else 1)  # twice as many numbers
+            seconds, memory = due(kind, steps)
+            said = "reached" if memory <= DUE_MEMORY else "NOT reached"
+            print(
+                f"goal: {steps:,} due steps, {kind}, {steps / seconds:,.0f} steps/s of a core, MB: "
+                f"at most {DUE_MEMORY}: {memory:.0f}: {said}",
+                flush=True,
+            )
+        return
     steps = int(given.steps)
     print(f"{steps:,} steps of a minute with an event each; horizon: a year")
     print(f"{'':20} {'microseconds a step':>20} {'x bare inserts':>15} {'a year would take':>18}")
