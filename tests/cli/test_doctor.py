@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -55,6 +56,7 @@ def test_a_healthy_machine(tmp_path: Path) -> None:
         "folder",
         "duckdb",
         "store",
+        "files",
         "kernels",
         "spark",
         "fast",
@@ -146,6 +148,16 @@ def test_missing_kernels_are_no_illness(tmp_path: Path, monkeypatch: pytest.Monk
     checks = {check.name: check for check in doctor.examine(tmp_path)}
     assert not checks["kernels"].ok
     assert not checks["kernels"].essential
+
+
+def test_few_files_are_told_and_are_no_illness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hard, ok in ((1024, False), (doctor.MANY_FILES, True), (resource.RLIM_INFINITY, True)):
+        monkeypatch.setattr(resource, "getrlimit", lambda kind, hard=hard: (64, hard))
+        checks = {check.name: check for check in doctor.examine(tmp_path)}
+        assert (checks["files"].ok, checks["files"].essential) == (ok, False)
+        assert ok or "1,024 files" in checks["files"].detail
 
 
 def test_kernels_that_do_not_load_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """``ameles doctor``: whether this machine has what Ameles needs.
 
 Checks Python, the two sources of random bytes, a folder for secret files, DuckDB and its locked
-configuration, a store in that folder, the compiled kernels, what Spark needs, and the extras.  A
-check is essential if the guarantee depends on it; the rest makes things faster or adds features.
+configuration, a store in that folder, how many files may be open, the compiled kernels, what Spark
+needs, and the extras.  A check is essential if the guarantee depends on it; the rest makes things
+faster or adds features.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib
 import json
 import os
 import platform
+import resource
 import sqlite3
 import stat
 import sys
@@ -42,6 +44,7 @@ from ameles.store import open_store
 OLDEST_PYTHON = (3, 11)
 OLDEST_DUCKDB = (2, 0)
 DUCKDB_MEMORY = 64 << 20
+MANY_FILES = 8_192  # 5,000 live readers, and what else is open
 OWNER_ONLY = 0o600
 STYLES = {"ok": "green", "broken": "red", "absent": "dim"}
 
@@ -88,6 +91,7 @@ def examine(folder: Path) -> list[Check]:
         _check("folder", lambda: secret_folder(folder)),
         _check("duckdb", locked_duckdb),
         _check("store", lambda: working_store(folder)),
+        _check("files", open_files, essential=False),
         _check("kernels", compiled_kernels, essential=False),
         _check("spark", spark_and_java, essential=False),
     ]
@@ -195,6 +199,18 @@ def working_store(folder: Path) -> str:
     if not kept:
         raise MachineProblem("a store lost what was written to it")
     return f"SQLite {sqlite3.sqlite_version}; a store in '{folder}' keeps what is written to it"
+
+
+def open_files() -> str:
+    """A process may open enough files for a service with many readers."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < MANY_FILES:
+        raise MachineProblem(
+            f"a process may open {hard:,} files, so ameles serve takes few connections; "
+            f"{MANY_FILES:,} or more are better (ulimit -n, LimitNOFILE)"
+        )
+    most = "any number of" if hard == resource.RLIM_INFINITY else f"{hard:,}"
+    return f"a process may open {most} files"
 
 
 def compiled_kernels() -> str:

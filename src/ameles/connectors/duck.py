@@ -8,6 +8,7 @@ nobody would notice one that did not take effect.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -47,6 +48,7 @@ def locked_database(
     zone: str, memory: int, readable: tuple[str, ...], threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
     """A database in memory with all limits, which hold for each of its connections."""
+    _check_files()
     duck = duckdb.connect(":memory:")
     _set_zone(duck, zone)
     limits = [f"SET memory_limit = '{memory}B'"]
@@ -55,6 +57,18 @@ def locked_database(
     with quiet("setting DuckDB's limits"):
         duck.execute("; ".join([*limits, "SET lock_configuration = true"])).fetchall()
     return duck
+
+
+def _check_files() -> None:
+    """Refuses to go on without a free file: DuckDB would end the whole process."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        raise AmelesError(
+            "DuckDB cannot be opened now.",
+            why="this process may open no more files",
+            tip="a higher limit: LimitNOFILE=65536 in a unit of systemd, or ulimit -n",
+        ) from None
 
 
 def _limits(readable: Sequence[str]) -> dict[str, Any]:

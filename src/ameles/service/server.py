@@ -20,6 +20,7 @@ from ameles.service.unread_bodies import with_unread_bodies
 GRACE = 10  # seconds for requests that are under way when the service ends
 STALLED_MS = 60_000  # a reader who takes nothing for so long is disconnected by the system
 OPEN_FILES = 65_536
+KEPT_FILES = 512  # for all but connections; a quarter, where there are few
 BACKLOG = 4096  # connections that wait to be accepted; further ones would have to try again
 GARBAGE = 10_000  # new objects after which Python looks for garbage; its own are 700
 
@@ -81,12 +82,14 @@ def run_server(
     requests to the paths of ``unread`` stay in their sockets until they are asked for.
     """
     allow_open_files()
+    backlog, most = connection_limits(bool(unread))
+    requests = with_unread_bodies(unread) if unread else TimedRequests
     for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "asyncio"):
         log.take_over(name)
     server = _Server(
         uvicorn.Config(
             app,
-            http=with_unread_bodies(unread) if unread else TimedRequests,
+            http=requests.of_one_server(),
             # with unread bodies the server looks into its sockets, which are not the loop's own
             loop="asyncio" if unread else "auto",
             log_config=None,
@@ -95,7 +98,8 @@ def run_server(
             proxy_headers=False,
             ws="none",
             timeout_graceful_shutdown=GRACE,
-            backlog=BACKLOG,
+            backlog=backlog,
+            limit_concurrency=most,
         )
     )
 
@@ -145,6 +149,20 @@ def spared_garbage_collection() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()  # else DuckDB says at the end of the process that its functions stayed
+
+
+def connection_limits(unread: bool) -> tuple[int, int]:
+    """How many connections may wait to be accepted, and how many there may be.
+
+    A connection is an open file, two with unread bodies, and so are stores, sources and databases:
+    they keep what they need.  A burst is accepted before the first of it is refused, and another
+    one while these are closed.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = OPEN_FILES if soft == resource.RLIM_INFINITY else soft
+    each = 2 if unread else 1
+    backlog = max(1, min(BACKLOG, files // 16 // each))
+    return backlog, (files - min(KEPT_FILES, files // 4)) // each - 3 * backlog
 
 
 def allow_open_files() -> None:

@@ -22,7 +22,7 @@ from ameles.service.readout.feed import Feed
 from ameles.service.request_log import RequestLog
 from ameles.service.run_streams import RunStreams
 from ameles.service.samples import StoreSamples
-from ameles.service.server import run_server
+from ameles.service.server import allow_open_files, run_server
 from ameles.store import Store
 
 
@@ -72,6 +72,7 @@ class Service:
 
         The server ends first, so that requests under way still meet the threads that answer them.
         """
+        allow_open_files()  # before anything is opened
         self.following.start()
         try:
             run_server(self.app, opened, self._log, stop, self._feed.close, self._sealed)

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ameles.service.proxies import limited_as
 
 SECONDS_FOR_HEAD = 10.0  # from the connection, or from the first byte of a further request
 SECONDS_FOR_BODY = 30.0  # from the end of the head
@@ -23,9 +26,11 @@ END_OF_HEAD = b"\r\n\r\n"
 _OFFER = re.compile(rb"(?<=\r\n)upgrade(?=:)", re.IGNORECASE)
 
 
-def _answer(status: bytes, what: bytes, tip: bytes) -> bytes:
+def _answer(status: bytes, what: bytes, tip: bytes, more: bytes = b"") -> bytes:
     said = b'{"what":"%s","why":"","tip":"%s"}' % (what, tip)
-    head = b"content-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\n"
+    head = (
+        b"content-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\n" + more
+    )
     length = b"content-length: %d\r\n\r\n" % len(said)
     return b"HTTP/1.1 %s\r\n%s%s%s" % (status, head, length, said)
 
@@ -36,11 +41,23 @@ TOO_LONG = _answer(
     b"The head of the request is too long.",
     b"fewer headers",
 )
+TOO_MANY = _answer(
+    b"503 Service Unavailable",
+    b"There are too many connections.",
+    b"again later; one connection for many requests",
+    b"retry-after: 1\r\n",
+)
 BROKEN = _answer(b"400 Bad Request", b"This is no request of HTTP/1.1.", b"another client or proxy")
 
 
 class TimedRequests(HttpToolsProtocol):
-    """A connection that knows by when the part of a request that it waits for must have come."""
+    """A connection that knows by when the part of a request that it waits for must have come.
+
+    It is refused if there are as many as uvicorn's ``limit_concurrency`` says, or more than half as
+    many of its address.  Uvicorn itself looks at that when a request has come, and keeps idle ones.
+    """
+
+    addresses: ClassVar[Counter[str]] = Counter()  # how many connections each has
 
     _until: float | None = None  # None: it waits for nothing
     _in_head = True
@@ -51,6 +68,22 @@ class TimedRequests(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._until = now() + SECONDS_FOR_HEAD
+        self._address = limited_as(self.client[0]) if self.client else ""
+        self.addresses[self._address] += 1
+        most, own = self.limit_concurrency, self.addresses[self._address]
+        if most and (len(self.connections) >= most or 2 * own > most):
+            self._end(TOO_MANY)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.addresses[self._address] -= 1
+        if not self.addresses[self._address]:
+            del self.addresses[self._address]
+
+    @classmethod
+    def of_one_server(cls) -> type[Self]:
+        """The same protocol, for the connections of one server."""
+        return type(cls.__name__, (cls,), {"addresses": Counter()})
 
     def data_received(self, data: bytes) -> None:
         if self._in_head or self._until is None:  # a head begins, or goes on

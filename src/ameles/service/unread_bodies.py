@@ -38,6 +38,8 @@ def with_unread_bodies(paths: frozenset[str]) -> type[TimedRequests]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            if transport.is_closing():  # it is one too many
+                return
             # the transport shows its socket, but does not let us look into it
             self._peeking = socket.socket(fileno=_duplicate(transport.get_extra_info("socket")))
 
