@@ -307,6 +307,30 @@ def test_a_damaged_state_is_refused_without_quoting_it(tmp_path: Path) -> None:
     assert tags.stream().released == 3
 
 
+def test_a_state_that_is_gone_is_refused(tmp_path: Path) -> None:
+    tags = Tags(tmp_path).append([Event(1, "one", CANARY)])
+    tags.run(2)
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        with store.writing() as transaction:
+            transaction._session.write("DELETE FROM state")
+        with pytest.raises(StoreRefused, match="no state of release 'tags'"):
+            Engine(tags.plan, store, noise=Zero()).run(Event(7, "", "").at)
+
+
+def test_the_state_of_a_mechanism_that_discovers_no_keys_is_refused(tmp_path: Path) -> None:
+    tags = Tags(tmp_path, f'{TAGS}[[release]]\nname = "all"\nmeasure = "count"\n')
+    tags.append([Event(1, "one", CANARY)])
+    tags.run(2)
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        with store.writing() as transaction:
+            other = "(SELECT {0} FROM state WHERE release = 'all')"
+            changes = ", ".join(f"{name} = {other.format(name)}" for name in ("recipe", "snapshot"))
+            transaction._session.write(f"UPDATE state SET {changes} WHERE release = 'tags'")
+        with pytest.raises(StoreRefused, match="'tags' that discovers no keys") as caught:
+            Engine(tags.plan, store, noise=Zero()).run(Event(7, "", "").at)
+    assert CANARY not in str(caught.value)
+
+
 # What is kept, dropped and refused ----------------------------------------------------------------
 
 

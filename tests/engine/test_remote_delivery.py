@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from ameles.connectors.remote_sink import OutgoingBatch, Undelivered
+from ameles.connectors.remote_sink import OutgoingBatch, RemoteSink, Undelivered
 from ameles.connectors.sink import Row
 from ameles.connectors.source import SeekableSource
 from ameles.connectors.webhook import messages as webhook_messages
@@ -287,6 +288,20 @@ def test_nothing_more_is_sent_after_the_end_of_a_session(
         assert delivery._thread is not None
         delivery._thread.join(600)
     assert receiver.steps == [1], "although all three steps were read"
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_sink_is_closed_when_its_thread_has_ended_and_never_under_it(*, ends: bool) -> None:
+    told = mock.Mock(spec=["abort", "join", "close"])
+    sink = mock.create_autospec(RemoteSink, instance=True)
+    sink.abort, sink.close = told.abort, told.close
+    delivery = RemoteDelivery("away", lambda: sink)
+    delivery._thread = mock.create_autospec(threading.Thread, instance=True)
+    delivery._thread.join = told.join
+    delivery._thread.is_alive = lambda: not (ends and told.join.called)
+    delivery.close()
+    waited = [mock.call.abort(), mock.call.join(remote_delivery.PATIENCE)]
+    assert told.mock_calls == [*waited, *[mock.call.close()] * ends]
 
 
 def test_a_mistake_in_the_thread_ends_the_run(

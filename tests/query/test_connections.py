@@ -47,6 +47,23 @@ def test_other_files_have_another_connection_that_may_open_them(
             assert duck.execute(f"SELECT x FROM '{path}'").fetchall() == [(1,)]
 
 
+def test_questions_take_turns_at_the_connection_that_is_kept() -> None:
+    changed = list[str]()
+
+    class Watched(Connections):
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "_idle" and "_idle" in vars(self):
+                assert self._lock.locked(), "another question may change it, too"
+                changed.append(name)
+            super().__setattr__(name, value)
+
+    connections = Watched(zone=ZONE, memory=MEMORY)
+    for _ in range(2):
+        with connections.lent(()):
+            pass
+    assert len(changed) == 3, "kept, taken and kept"
+
+
 def test_a_connection_is_not_kept_after_a_failure(connections: Connections) -> None:
     with pytest.raises(ZeroDivisionError), connections.lent(()) as first:
         raise ZeroDivisionError

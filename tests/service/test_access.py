@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -60,6 +61,40 @@ NAMELESS = {f"{PROMETHEUS}/{last}" for last in ("labels", "metadata", "status/bu
 def ask(service: Small, route: str, stream: str, token: str | None) -> Answer:
     path = route.replace("{name}", stream) + QUERIES.get(route, "")
     return service.client.get(path, token, enough=lambda pieces: True)
+
+
+def test_known_tokens_are_changed_by_one_request_at_a_time(
+    service: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests run in many threads, and an ordered dictionary cannot bear that."""
+    access = Access(list(service.shown.values()), now=lambda: NOW, clock=lambda: 0.0)
+    changed = list[str]()
+
+    class Watched(OrderedDict[Any, Any]):
+        def __setitem__(self, key: Any, value: Any) -> None:
+            changed.append("set")
+            assert access._lock.locked()
+            super().__setitem__(key, value)
+
+        def get(self, key: Any, default: Any = None) -> Any:
+            assert access._lock.locked()
+            return super().get(key, default)
+
+        def move_to_end(self, key: Any, last: bool = True) -> None:
+            assert access._lock.locked()
+            super().move_to_end(key, last)
+
+        def popitem(self, last: bool = True) -> Any:
+            changed.append("pop")
+            assert access._lock.locked()
+            return super().popitem(last)
+
+    monkeypatch.setattr(access, "_known", Watched())
+    monkeypatch.setattr("ameles.service.access.MOST_KNOWN", 1)
+    for _ in range(2):
+        token = service.token("read", "open")
+        assert access.right(f"Bearer {token}", "192.0.2.7") is not None
+    assert changed == ["set", "set", "pop"]
 
 
 def test_the_matrix_has_every_address(service: Small) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,21 @@ def test_java_is_started_without_secrets() -> None:
 def test_ctrl_c_does_what_it_did_before(session: SharedSession) -> None:
     handler = signal.getsignal(signal.SIGINT)
     assert getattr(handler, "__module__", "") != "pyspark.core.context"
+
+
+def test_off_the_main_thread_ctrl_c_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python lets the main thread alone set handlers: elsewhere a refusal would be hidden."""
+    monkeypatch.setattr(contexts, "java_program", lambda: "java")
+
+    def fails(library: Any, own: Any) -> None:
+        raise RuntimeError("no cluster")
+
+    monkeypatch.setattr(contexts, "_java", fails)
+    library: Any = SimpleNamespace(SparkContext=SimpleNamespace(_active_spark_context=None))
+    with ThreadPoolExecutor(1) as other, pytest.raises(SparkFailed, match="did not start"):
+        other.submit(contexts._started, library, {}).result()
+    with pytest.raises(SparkFailed, match="did not start"):
+        contexts._started(library, {})
 
 
 def test_a_process_has_one_context(session: SharedSession) -> None:
