@@ -21,9 +21,6 @@ MODULE = 'import pytest\npytest.importorskip("a_package_that_is_not_there")\n'
 HANGING = """
 import time
 
-def test_before():
-    pass
-
 def test_that_hangs():
     time.sleep(600)
 """
@@ -70,7 +67,7 @@ def test_the_time_limit_of_every_test_is_set(pytestconfig: pytest.Config) -> Non
 
 
 def test_a_test_that_hangs_ends_and_is_named(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nfaulthandler_timeout = 1\nfaulthandler_exit_on_timeout = true\n")
+    pytester.makeini("[pytest]\nfaulthandler_timeout = 5\nfaulthandler_exit_on_timeout = true\n")
     pytester.makepyfile(test_one=HANGING)
     told = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert told.ret != pytest.ExitCode.OK

@@ -91,7 +91,7 @@ class TestRetries:
         world = daily_world(tmp_path, unit, horizon=2)
         with posting(world) as posted:
             posted.until(3)
-            posted._thread.join(60)  # the stream is over
+            posted._thread.join(600)  # the stream is over
             assert not posted.source.hand_over([], lambda outcomes: None)
         assert world.values("daily") == [0, 0]
 

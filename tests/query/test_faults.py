@@ -76,7 +76,7 @@ def test_others_write_while_an_answer_is_computed(
     @contextmanager
     def meanwhile(relation: Any) -> Iterator[Any]:
         # a followed stream commits a step just now
-        with open_store(place.url, patience=1) as store, store.writing() as transaction:
+        with open_store(place.url, patience=60) as store, store.writing() as transaction:
             transaction.open_budget("people", "a step", cap=Pure("0.1"))
             wrote.append(True)
         with looking(relation) as look:

@@ -113,7 +113,7 @@ from ameles.core.exceptions import BudgetExceeded
 from ameles.store import open_store
 from tests.ledger.populations import costing
 won = 0
-with open_store(sys.argv[1], patience=60) as store:
+with open_store(sys.argv[1], patience=600) as store:
     print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(8):

@@ -40,7 +40,8 @@ def wait_for_somebody_behind(process: int, place: PostgresPlace) -> None:
     """Returns once another connection waits for what this process of the server holds."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
     with place.connected() as connection:
-        for _ in range(3000):
+        deadline = time.monotonic() + 600  # on any machine
+        while time.monotonic() < deadline:
             row = connection.execute(waiting, [process]).fetchone()
             if row is not None and row[0]:
                 return
