@@ -29,7 +29,11 @@ epsilon = 1
 name = "visits"
 measure = "count"
 """
-KAFKA = {"source": "kafka://localhost:9/visits", "format": "jsonl", "connection": "server.toml"}
+KAFKA: Mapping[str, object] = {
+    "source": "kafka://localhost:9/visits",
+    "format": "jsonl",
+    "connection": "server.toml",
+}
 # A place of a plan: its table, its key, and what the table has besides.
 PLACES: tuple[tuple[str, str, Mapping[str, object]], ...] = (
     ("stream", "source", {}),

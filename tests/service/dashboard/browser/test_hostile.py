@@ -54,3 +54,26 @@ def test_an_address_that_nobody_gave_out_harms_nobody(visit: Visit) -> None:
             expect(page.locator("[data-notice], [data-release]").first).to_be_visible()
             assert page.locator(ELEMENTS).count() == 0
         visitor.expect_failures(404, 422)
+
+
+def test_a_key_reorders_nothing_beside_it(visit: Visit) -> None:
+    """In a sentence it stands apart; in an element of its own, the element does."""
+    key = next(key for key in HOSTILE if "\u202e" in key)
+    with visit() as visitor:
+        page = visitor.open("/streams/open?release=odd&view=chart")
+        expect(page.locator("[data-release=odd] .uplot").first).to_be_visible()
+        texts: list[list[str]] = page.evaluate(
+            """() => [...document.querySelectorAll("body *")].flatMap((one) => {
+                const { unicodeBidi, display } = getComputedStyle(one);
+                const inside = [...one.childNodes].filter((node) => node.nodeType === 3)
+                    .map((node) => [node.data, unicodeBidi, display]);
+                const named = ["aria-label", "title"].map((name) =>
+                    [one.getAttribute(name) ?? "", "", ""]);
+                return [...inside, ...named].filter(([text]) => text.includes("desrever"));
+            })"""
+        )
+        assert texts
+        for text, bidi, display in texts:
+            alone = text.strip() == key
+            assert alone or "\u2068desrever\u2069" in text, text
+            assert not alone or bidi == "isolate" or display != "inline", text

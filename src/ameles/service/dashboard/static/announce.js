@@ -1,7 +1,7 @@
 // Says new numbers to those who listen instead of looking; not more often than one can hear.
 
 import { h } from "./dom.js";
-import { number, valueWords } from "./words.js";
+import { apart, number, valueWords } from "./words.js";
 
 const PAUSE = 10000;
 const MOST = 3; // numbers
@@ -26,7 +26,7 @@ export class Announcer {
 function words(step, sections) {
   const told = sections.flatMap(({ scene, kind }) => scene.lines().map((line) => {
     const { main, rest } = valueWords(line.at(step), kind);
-    return `${scene.release.name}${line.key ? ` ${line.key}` : ""}: ${main} ${rest}`.trim();
+    return `${scene.release.name}${line.key ? ` ${apart(line.key)}` : ""}: ${main} ${rest}`.trim();
   }));
   const left = told.length - MOST;
   if (!told.length) return "";

@@ -3,7 +3,7 @@
 import { queryOf, streamPath } from "./api.js";
 import { fill, h } from "./dom.js";
 import { loading, refusalNotice } from "./states.js";
-import { number, spanWords, valueWords } from "./words.js";
+import { apart, number, spanWords, valueWords } from "./words.js";
 
 const PARTS = [
   ["mechanism", "Mechanism"], ["noise", "Noise"], ["interval", "Interval"], ["covers", "What it covers"],
@@ -41,7 +41,7 @@ class Explanation {
   async show(asked) {
     const { release, key, step } = asked;
     this.asked = asked;
-    this.title.textContent = [release, key, `step ${number(step)}`].filter(Boolean).join(" · ");
+    this.title.textContent = [release, apart(key), `step ${number(step)}`].filter(Boolean).join(" · ");
     fill(this.body, loading("the explanation"));
     if (!this.element.open) this.element.showModal();
     const path = `${streamPath(this.page.stream.name)}/explain${queryOf(asked)}`;

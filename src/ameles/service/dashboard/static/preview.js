@@ -7,7 +7,7 @@ import { fill, h, newId, scripts } from "./dom.js";
 import { lossWords } from "./losses.js";
 import { PreviewChart, previewLegend } from "./preview_chart.js";
 import { loading, notice, refusalNotice } from "./states.js";
-import { number, spanWords } from "./words.js";
+import { apart, number, spanWords } from "./words.js";
 
 const PAUSE = 120; // milliseconds after a movement, before its draws are asked for
 const MADE_UP = "made-up";
@@ -188,7 +188,7 @@ function alertWords({ key, label }) {
   const above = label.flatMap((word, place) => (word === "above" ? [place + 1] : []));
   const halted = label.indexOf("halted");
   const steps = above.length === 1 ? "step" : "steps";
-  return h("p", {}, key && h("strong", {}, `${key}: `),
+  return h("p", {}, key && h("strong", {}, `${apart(key)}: `),
     above.length ? `above at ${steps} ${above.slice(0, 10).map((step) => number(step)).join(", ")}` : "never above",
     halted >= 0 ? `, halted from step ${number(halted + 1)} on` : "", ".");
 }

@@ -2,7 +2,7 @@
 
 import { colours } from "./colours.js";
 import { h } from "./dom.js";
-import { briefly, number } from "./words.js";
+import { apart, briefly, number } from "./words.js";
 
 const FONT = "12px system-ui, sans-serif";
 const ANY_RANGE = new Set(["mean", "quantile"]); // whose charts need not begin at zero
@@ -25,7 +25,7 @@ export class PreviewChart {
     const { value, high, around: truth } = this.key;
     const last = value.length - 1;
     const half = high[last] === null ? null : high[last] - value[last];
-    return `${this.release.name} ${this.key.key}: at step ${number(last + 1)} ${number(value[last] ?? 0)}`
+    return `${this.release.name} ${apart(this.key.key)}: at step ${number(last + 1)} ${number(value[last] ?? 0)}`
       + (half === null ? "" : ` ± ${number(half)}`)
       + `, ${around === "made-up" ? "made up" : "published before"} ${number(truth[last] ?? 0)}`;
   }

@@ -1,6 +1,6 @@
 // What the drawings of one release share: its lines, its scale, and what the reader does with them.
 
-import { valueWords } from "./words.js";
+import { apart, valueWords } from "./words.js";
 
 export class Scene {
   constructor(release, kind, page) {
@@ -45,7 +45,7 @@ export class Scene {
     if (lines.length === 1) return valueWords(lines[0].at(step), this.kind);
     const parts = lines.slice(0, 6).map((line) => {
       const { main, rest } = valueWords(line.at(step), this.kind);
-      return `${line.key} ${main} ${rest}`;
+      return `${apart(line.key)} ${main} ${rest}`;
     });
     return { main: parts.join("; "), rest: "" };
   }

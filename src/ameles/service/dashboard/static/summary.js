@@ -1,6 +1,6 @@
 // What a chart shows, in words, for those who do not see it.
 
-import { counting, valueWords } from "./words.js";
+import { apart, counting, valueWords } from "./words.js";
 
 /** One paragraph about a line. */
 export function lineSummary(line, first, last, scene) {
@@ -8,7 +8,7 @@ export function lineSummary(line, first, last, scene) {
   for (let place = line.placeOf(first); place < line.length && line.step[place] <= last; place += 1) {
     if (line.value[place] !== null) places.push(place);
   }
-  const named = line.key ? `${line.release}, ${line.key}` : line.release;
+  const named = line.key ? `${line.release}, ${apart(line.key)}` : line.release;
   if (!places.length) return `Line chart of ${named}: no numbers in these steps.`;
   const { clock, series, kind } = scene;
   const when = (point) => clock.step(series.start(point.step), series.end(point.step));
@@ -29,7 +29,7 @@ export function stepSummary(what, lines, step, scene) {
   const parts = lines.map((line) => {
     const point = line.at(step);
     const { main, rest } = valueWords(point, kind);
-    return `${line.key} ${main} ${rest}`.trim();
+    return `${apart(line.key)} ${main} ${rest}`.trim();
   });
   const when = clock.step(series.start(step), series.end(step));
   return `${what} for ${when}: ${parts.join("; ")}. The table has every number.`;

@@ -43,6 +43,14 @@ export function margin(point) {
   return Math.abs(above - below) <= 0.02 * Math.max(above, below, 1e-9) ? (above + below) / 2 : null;
 }
 
+const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const LEFTWARD = /[\u0590-\u08ff\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** A key inside a sentence: if any of it is written from right to left, it stands apart and does not reorder the rest. */
+export function apart(key) {
+  return LEFTWARD.test(key) ? `\u2068${key.replace(CONTROLS, "")}\u2069` : key;
+}
+
 const NOTES = new Set(["", "full", "halted", "restarted", "waiting"]);
 const VERDICTS = new Set(["above", "below"]);
 
