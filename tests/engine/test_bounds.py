@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from ameles.connectors.text import lines
+from ameles.engine.gathering.contribution_bounds import ContributionBounds
 from ameles.engine.gathering.pending import Pending
 from ameles.store import open_store
 from tests.engine.worlds import COUNT, HEADER, USER, WINDOW, World, row
@@ -163,3 +164,14 @@ class TestWhatIsKeptOfUsers:
         assert [window for _, window, _ in seen(tmp_path)] == [1]
         world.run(8)
         assert seen(tmp_path) == []
+
+
+@pytest.mark.parametrize("unit", [USER, WINDOW])
+def test_python_and_sql_agree_on_the_window_of_a_step(unit: str, tmp_path: Path) -> None:
+    bounds = ContributionBounds.of(World(tmp_path, unit=unit).plan)
+    steps = range(1, 10)
+    with duckdb.connect() as duck:
+        asked = f"SELECT {bounds.span} FROM range(1, 10) AS t(step) ORDER BY step"
+        spans = [span for (span,) in duck.execute(asked).fetchall()]
+    assert [bounds.window_of(step) for step in steps] == spans
+    assert spans == [(step - 1) // 4 if unit == WINDOW else 0 for step in steps]

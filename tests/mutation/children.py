@@ -135,7 +135,7 @@ def tested(arguments: list[str], plugin: object, words: Path, environment: dict[
     os.dup2(said, 1)
     os.dup2(said, 2)
     subprocesses = str(TREE / "tests" / "subprocesses")
-    os.environ.update(environment, PYTHONPATH=subprocesses)
+    os.environ.update(environment, PYTHONPATH=f"{subprocesses}{os.pathsep}{TREE / 'src'}")
     os.chdir(TREE)
     from tests.mutation import hook
 

@@ -25,6 +25,7 @@ PACKAGES = {
     "plan": "plan",
     "query": "query",
     "vault": "engine/sealed/vault",
+    "gathering": "engine/gathering",
     "engine": "engine",
     "service": "service",
     "ingest": "service/ingest",
