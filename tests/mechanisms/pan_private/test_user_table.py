@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ameles.mechanisms.pan_private.heavy_hitters import HeavyHitters
 from ameles.mechanisms.pan_private.incidence import Incidence
 from ameles.mechanisms.pan_private.low_memory import BucketDensity, SampledDensity
 from ameles.mechanisms.pan_private.modular import ModularIncidence, ResidueFraction
-from ameles.mechanisms.pan_private.user_table import UserRecipe
+from ameles.mechanisms.pan_private.user_table import LARGEST_TABLE, UserRecipe
 from ameles.noise import System, Tape, Zero
 from tests.each import together
 from tests.samples import TABLE
@@ -266,3 +267,10 @@ def test_a_universe_has_one_user_or_more() -> None:
     for users in (0, (1 << 62) + 1):
         with pytest.raises(BadInput, match="'users' parameter"):
             BucketDensity(buckets=77, **{**TABLE, "users": users})
+
+
+@pytest.mark.parametrize("kind", [Density, DynamicDensity])
+def test_more_users_than_a_table_has_entries_are_refused(kind: type[UserRecipe[Any]]) -> None:
+    sample = next(one for one in RECIPES if type(one) is kind)
+    with pytest.raises(BadInput, match="one entry of memory each"):
+        replace(sample, users=LARGEST_TABLE + 1)
