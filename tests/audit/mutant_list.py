@@ -17,6 +17,7 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from tests.audit import broken_encoded as encoded
 from tests.audit import broken_laws, mutants, pan_private
 from tests.audit import mutants_of_calls as calls
+from tests.audit import mutants_of_claims as claims
 from tests.audit import mutants_of_memory as memory
 from tests.audit import mutants_of_others as others
 from tests.audit import mutants_of_uses as uses
@@ -47,6 +48,11 @@ def refuted(
 
 def caught(kind: str, recipe: AnyMechanism, verdict: Verdict, said: str) -> Mutant:
     return Mutant(kind, lambda: exact_loss(recipe), verdict, None, said)
+
+
+def over_four(kind: str, recipe: AnyMechanism, loss: float | Fraction | None, said: str) -> Mutant:
+    steps = min(4, recipe.steps or 4)
+    return Mutant(kind, lambda: exact_loss(recipe, steps=steps), Verdict.REFUTED, loss, said)
 
 
 def cut_short(recipe: AnyMechanism, verdict: Verdict, said: str = "") -> Mutant:
@@ -111,6 +117,17 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a level of hats left out": refuted(
         "counter", weights.LevelLeftOut(epsilon=1, horizon=8, window=4), None
+    ),
+    # the neighbours that a claim is about
+    **{
+        name: over_four("claim", recipe, loss, said)
+        for name, (recipe, loss, said) in claims.REFUTED.items()
+    },
+    "a bound in units of unknown sensitivities": caught(
+        "claim", claims.SENSITIVITIES, NOT_CERTIFIED, "says nothing about the numbers"
+    ),
+    "a smaller claim for vectors": caught(
+        "claim", claims.LESS_FOR_VECTORS, NOT_LINEAR, "its guarantee for 3 keys"
     ),
     # other calls
     "a resume that redraws open groups": refuted(

@@ -26,12 +26,12 @@ from ameles.audit.encoded_parts import Encoded, encodes
 from ameles.audit.finding import Finding, Pair, Verdict
 from ameles.audit.instant import Instant, View, views_of
 from ameles.audit.linear_audit import in_currency, look
-from ameles.audit.neighbours import Worst
+from ameles.audit.neighbours import Worst, reach_of
 from ameles.audit.observation import NotLinear, Observer
 from ameles.audit.shared_reading import SharedReading
 from ameles.audit.trials import COMPUTED, UNSEEN, Caught, trials_of
 from ameles.core.exceptions import BadInput, HorizonReached
-from ameles.core.guarantee import Intrusions
+from ameles.core.guarantee import Intrusions, Norm
 from ameles.core.parameters import whole
 from ameles.mechanisms.counters.recipe import CounterRecipe
 from ameles.mechanisms.mechanism import AnyMechanism
@@ -58,16 +58,20 @@ def exact_loss(
     solver.require()
     count, stepping, note = _length(recipe, steps)
     plain = _plain(recipe)
+    width = getattr(recipe, "width", None)
+    keys = width or 1
     if encodes(recipe) and views is None and not note:
         plain = recipe  # it has its own way to audit vectors
         finding = _encoded_finding(recipe, count, tick)
+    elif plain.guarantee != recipe.guarantee:
+        return _unknown(recipe, count, f"its guarantee for {keys} keys is not that for one")
     elif isinstance(plain, CounterRecipe) and plain.bits:
-        finding = _coin_finding(plain, count, note)
+        finding = _coin_finding(plain, count, keys, note)
     else:
-        finding = _linear_finding(plain, count, views, stepping, note, tick)
+        finding = _linear_finding(plain, count, views, keys, stepping, note, tick)
     if finding.verdict is not Verdict.CERTIFIED or note:
         return finding
-    return _tried(finding, plain, getattr(recipe, "width", None))
+    return _tried(finding, plain, width)
 
 
 def _plain(recipe: AnyMechanism) -> AnyMechanism:
@@ -119,6 +123,7 @@ def _linear_finding(
     recipe: AnyMechanism,
     count: int,
     views: Iterable[View] | None,
+    keys: int,
     stepping: bool,
     note: str,
     tick: Callable[[], None],
@@ -129,15 +134,18 @@ def _linear_finding(
     try:
         shared = SharedReading(recipe, count, [] if stepping else wanted)
         known: dict[Hashable, Worst] = {}
+        observers = [Observer(recipe, count, view, stepping=stepping) for view in wanted]
+        for observer in observers:
+            observer.keys = keys
         findings = [
             look(
-                Observer(recipe, count, view, stepping=stepping),
+                observer,
                 shared.of(view),
                 range(number % apart, count, apart),
                 known,
                 tick,
             )
-            for number, view in enumerate(wanted)
+            for number, (view, observer) in enumerate(zip(wanted, observers, strict=True))
         ]
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
@@ -166,6 +174,18 @@ def _encoded_finding(recipe: Encoded, count: int, tick: Callable[[], None]) -> F
         bounds = encoded_bounds(recipe, count, tick)
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
+    # what several steps of one key cost is there already, and roundings forbid another bound
+    claim = replace(promise.contribution, bound=1)
+    reach = reach_of(claim, recipe.columns, concentrated=True)
+    if promise.contribution.norm is Norm.SQUARED:
+        reach = replace(
+            reach,
+            lower=Fraction(0),
+            upper=math.inf,
+            how="roundings and squared bounds are not priced",
+        )
+    how = f"{HOW}; {reach.how}" if reach.how else HOW
+    bounds = replace(bounds, lower=bounds.lower * reach.lower, upper=bounds.upper * reach.upper)
     lower, upper = in_currency(promise.loss, bounds.lower, bounds.upper, concentrated=True)
     return Finding(
         mechanism=type(recipe).__name__,
@@ -174,30 +194,32 @@ def _encoded_finding(recipe: Encoded, count: int, tick: Callable[[], None]) -> F
         lower=lower,
         upper=upper,
         worst=Pair(changes=bounds.changes),
-        how=HOW,
+        how=how,
         intrusions=promise.intrusions,
         horizon=promise.horizon,
     )
 
 
-def _coin_finding(recipe: CounterRecipe, count: int, note: str) -> Finding:
+def _coin_finding(recipe: CounterRecipe, count: int, keys: int, note: str) -> Finding:
     """The loss of a counter of bits, whose coins are not linear."""
     promise = recipe.guarantee
     try:
         bounds = coin_bounds(recipe, count)
     except NotLinear as seen:
         return _unknown(recipe, count, str(seen))
+    reach = reach_of(promise.contribution, keys, concentrated=False)
+    how = f"{HOW_COINS}; {reach.how}" if reach.how else HOW_COINS
     return Finding(
         mechanism=type(recipe).__name__,
         steps=count,
         claimed=promise.loss,
-        lower=bounds.lower,
-        upper=bounds.upper,
+        lower=bounds.lower * reach.lower,
+        upper=bounds.upper * reach.upper if bounds.upper else bounds.upper,
         worst=Pair(
             changes=tuple((step, 1) for step in bounds.steps),
             seen=tuple(Instant(step) for step in range(count + 1)),
         ),
-        how=note + HOW_COINS,
+        how=note + how,
         intrusions=promise.intrusions,
         horizon=promise.horizon,
     )

@@ -67,13 +67,13 @@ def _solved(
 ) -> Look:
     guarantee = observer.recipe.guarantee
     price = _price(guarantee.loss, matrices)
-    contribution = guarantee.contribution
     problem = matrices.problem
     if problem not in known:
         known[problem] = worst_neighbours(
             Hiding(matrices, price),
+            contribution=guarantee.contribution,
             contributions=observer.contributions,
-            bound=contribution.bound,
+            keys=observer.keys,
             tick=tick,
         )
     worst = known[problem]

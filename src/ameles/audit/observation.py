@@ -100,6 +100,7 @@ class Observer:
     ) -> None:
         self.recipe = recipe
         self.contributions = recipe.guarantee.contribution.steps
+        self.keys = 1  # of the vector that one unit changes, of which this is one key
         self.steps = steps
         self.view = view
         self.stepping = stepping

@@ -33,6 +33,7 @@ class MemoryObserver(Observer):
 
     def __init__(self, like: Observer, *, deep: bool = False) -> None:
         super().__init__(like.recipe, like.steps, like.view, stepping=like.stepping)
+        self.keys = like.keys
         self._deep = deep
         self._noise: Tape | None = None
         self.memories: list[list[Token]] = []
