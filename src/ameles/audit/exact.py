@@ -29,6 +29,7 @@ from ameles.audit.linear_audit import in_currency, look
 from ameles.audit.neighbours import Worst, reach_of
 from ameles.audit.observation import NotLinear, Observer
 from ameles.audit.shared_reading import SharedReading
+from ameles.audit.sight import Left, aside, in_sight
 from ameles.audit.trials import COMPUTED, UNSEEN, Caught, trials_of
 from ameles.core.exceptions import BadInput, HorizonReached
 from ameles.core.guarantee import Intrusions, Norm
@@ -56,6 +57,26 @@ def exact_loss(
     the guarantee covers, see ``views_of``.  ``tick`` is called from time to time, to show progress.
     """
     solver.require()
+    with in_sight() as left:
+        try:
+            finding = _audited(recipe, steps, views, aside(tick))
+        except Left:
+            finding = _unknown(recipe, steps or recipe.guarantee.horizon or 1, "")
+    if left:
+        how = f"its code leaves what an audit sees: {left[0]}"
+        return replace(
+            finding, how=how, worst=None, lower=Fraction(0), upper=math.inf, linear=False
+        )
+    return finding
+
+
+def _audited(
+    recipe: AnyMechanism,
+    steps: int | None,
+    views: Iterable[View] | None,
+    tick: Callable[[], None],
+) -> Finding:
+    """The same, while nothing leaves sight."""
     count, stepping, note = _length(recipe, steps)
     plain = _plain(recipe)
     width = getattr(recipe, "width", None)
@@ -101,7 +122,7 @@ def _tried(finding: Finding, recipe: AnyMechanism, width: int | None) -> Finding
     worse = replace(finding, how=caught.what, worst=None)
     try:
         return _solved(worse, caught)
-    except NotLinear:
+    except Exception:  # not linear, or the way that was caught refuses impulses
         return replace(worse, lower=Fraction(0), upper=math.inf, linear=False)
 
 

@@ -44,10 +44,15 @@ Weighted: TypeAlias = Sequence[tuple[int, Fraction]]
 MOST_OPTIONS = 1 << 16
 
 
-def law_of(program: Callable[[Noise], Outcome], *, modulus: int) -> dict[Outcome, Fraction]:
-    """The exact probability of each outcome of a program that draws noise."""
+def law_of(
+    program: Callable[[Noise], Outcome], *, modulus: int, turns: int = 0
+) -> dict[Outcome, Fraction]:
+    """The exact probability of each outcome of a program that draws noise.
+
+    With ``turns``, all Laplace draws are outliers: each is this many times the modulus larger.
+    """
     law: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
-    for outcome, chance in every_tape(program, modulus=modulus):
+    for outcome, chance in every_tape(program, modulus=modulus, turns=turns):
         law[outcome] += chance
     if sum(law.values()) != 1:
         raise BadInput(
@@ -59,7 +64,7 @@ def law_of(program: Callable[[Noise], Outcome], *, modulus: int) -> dict[Outcome
 
 
 def every_tape(
-    program: Callable[[Noise], Result], *, modulus: int
+    program: Callable[[Noise], Result], *, modulus: int, turns: int = 0
 ) -> Iterator[tuple[Result, Fraction]]:
     """What the program gives on each possible tape, with the tape's probability.
 
@@ -70,7 +75,7 @@ def every_tape(
         raise BadInput(f"The 'modulus' must be odd and at least 3. Got {modulus} instead.")
     choices: list[int] = []
     while True:
-        noise = _Branching(modulus, choices)
+        noise = _Branching(modulus, choices, turns)
         yield program(noise), noise.chance
         # the next tape: advance the last draw that has another value, forget those after it
         choices = noise.choices
@@ -87,8 +92,9 @@ class _Branching:
     genuine: ClassVar[bool] = False
     forgetful: ClassVar[bool] = True
 
-    def __init__(self, modulus: int, choices: Sequence[int]) -> None:
+    def __init__(self, modulus: int, choices: Sequence[int], turns: int) -> None:
         self._modulus = modulus
+        self._outlying = turns * modulus
         self._given = list(choices)
         self.choices: list[int] = []
         self.options: list[int] = []
@@ -100,7 +106,8 @@ class _Branching:
         return Fraction(self._top, self._bottom)
 
     def laplace(self, scale: Fraction, size: Shape) -> IntArray:
-        return self._draw(_wrapped_laplace(self._modulus, positive(scale, "scale")), size)
+        drawn = self._draw(_wrapped_laplace(self._modulus, positive(scale, "scale")), size)
+        return drawn + self._outlying
 
     def gaussian(self, variance: Fraction, size: Shape) -> IntArray:
         raise BadInput(
