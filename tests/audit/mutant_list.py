@@ -20,6 +20,9 @@ from tests.audit import mutants_of_calls as calls
 from tests.audit import mutants_of_claims as claims
 from tests.audit import mutants_of_memory as memory
 from tests.audit import mutants_of_others as others
+from tests.audit import mutants_of_releases as releases
+from tests.audit import mutants_of_sight as sight
+from tests.audit import mutants_of_types as types
 from tests.audit import mutants_of_uses as uses
 from tests.audit import mutants_of_values as values
 from tests.audit import mutants_of_weights as weights
@@ -222,6 +225,27 @@ MUTANTS: dict[str, Mutant] = {
         name: refuted("uses", recipe, math.inf, said)
         for name, (recipe, said) in uses.REFUTED.items()
     },
+    # what carries a release, and what carries inputs
+    "exact sums behind a view": refuted("releases", releases.VIEW, math.inf, LEAK),
+    **{
+        name: caught("releases", recipe, NOT_LINEAR, said)
+        for name, (recipe, said) in releases.NOT_LINEAR.items()
+    },
+    **{
+        name: refuted("types", recipe, loss, said)
+        for name, (recipe, loss, said) in types.REFUTED.items()
+    },
+    **{
+        name: caught("types", recipe, NOT_LINEAR, said)
+        for name, (recipe, said) in types.NOT_LINEAR.items()
+    },
+    # out of sight
+    **{
+        name: caught("sight", recipe, NOT_LINEAR, said)
+        for name, (recipe, said) in sight.NOT_LINEAR.items()
+    },
+    "no noise beyond half the modulus": enumerated("sight", sight.beyond(2)),
+    "no noise beyond a million": enumerated("sight", sight.beyond(10**6)),
     # Gaussian noise
     "half the variance": refuted(
         "Gaussian", mutants.HalfTheVariance(epsilon=1, horizon=6), Fraction(2)

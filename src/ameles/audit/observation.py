@@ -6,7 +6,9 @@ with an impulse in the data a column of V.  Some counters weight their noises by
 round at the end; their recipe has a ``resolution``, and impulses of that size show the
 fractions whole.  Superposition is then probed, since a column says nothing about sums.
 
-A mechanism shows its outputs and, at chosen instants, the integers of its state.  A run whose
+A mechanism shows its outputs and, at chosen instants, the integers of its state.  An output must be
+plain numbers, in arrays or lists, because anything else could carry more than what is read; of an
+array that is a view, all numbers behind it are seen.  A run whose
 outputs are decoded from noisy integers has a method ``encodings`` that takes inputs as ``feed``
 does and gives those integers instead.  A run whose steps have parts has ``add`` and ``release``;
 a run to which an intrusion can be announced has ``announce``.
@@ -33,6 +35,8 @@ from ameles.mechanisms.snapshot import unpack
 from ameles.noise import Tape, Zero
 
 Seen: TypeAlias = Fraction | int
+# The types that are a number and nothing else.
+_NUMBERS = frozenset({int, float, bool, *(kind for kind in np.sctypeDict.values())})
 # What is seen at once: an output, or a part of a state.
 Block: TypeAlias = NDArray[Any]
 
@@ -48,6 +52,85 @@ class Decoding(Protocol):
 
 class NotLinear(Exception):
     """The code does not act like a matrix; the text says what showed it."""
+
+
+class Releases:
+    """What a run has released: each release is its numbers alone, and stays as it was."""
+
+    def __init__(self) -> None:
+        self.forms: list[str] = []  # the types and shapes, which must not depend on data
+        self.behind: list[Block] = []  # the numbers that arrays of releases are views of
+        self._kept: list[tuple[Any, Block]] = []
+
+    def take(self, release: Any) -> Block:
+        """The numbers of a release; refuses what can carry more."""
+        block = block_of(release, self.behind)
+        self.forms.append(_form(release))
+        self._kept.append((release, block))
+        return block
+
+    def check(self) -> None:
+        """Refuses releases that have changed since, such as arrays that the run goes on to use."""
+        if any(not np.array_equal(block_of(release), block) for release, block in self._kept):
+            raise NotLinear("a release changes after it was released")
+
+
+def block_of(release: Any, behind: list[Block] | None = None) -> Block:
+    """A copy of the numbers that a release shows; arrays with more that it is a view of go
+    ``behind``.
+
+    >>> more: list[Block] = []
+    >>> block_of([1, np.int8(2)]).tolist(), block_of(np.arange(5)[3:], more).tolist(), more
+    ([1, 2], [3, 4], [array([0, 1, 2, 3, 4])])
+    """
+    if type(release) is np.ndarray:
+        return _block_of_array(release, behind)
+    if type(release) in _NUMBERS:
+        return _numbers([release]).reshape(())
+    if type(release) not in (list, tuple):
+        raise NotLinear(
+            f"a release is of the type {_name(release)}, which can carry more than numbers"
+        )
+    if set(map(type, release)) <= _NUMBERS:
+        return _numbers(release)
+    blocks = [block_of(each, behind) for each in release]
+    if len({block.shape for block in blocks}) == 1:
+        return np.array(blocks)
+    return np.concatenate([block.ravel() for block in blocks])
+
+
+def _block_of_array(array: Block, behind: list[Block] | None) -> Block:
+    root = array
+    while type(root.base) is np.ndarray:
+        root = root.base
+    if root.base is not None:
+        raise NotLinear(f"a release is a view of the type {_name(root.base)}")
+    for each in (array, root):
+        plain = each.dtype.kind in "biuf" or set(map(type, each.ravel().tolist())) <= _NUMBERS
+        if each.dtype.metadata or not plain:
+            raise NotLinear("a release is an array of other things than numbers")
+    if root.nbytes > array.nbytes and behind is not None:
+        behind.append(root.copy())
+    return array.copy()
+
+
+def _numbers(values: Sequence[Any]) -> Block:
+    """These numbers as an array that does not round them."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    block = np.array(plain) if set(map(type, plain)) <= {int} else np.array(plain, dtype=object)
+    return block if block.dtype.kind == "i" else np.array(plain, dtype=object)
+
+
+def _name(value: object) -> str:
+    return type(value).__name__
+
+
+def _form(release: Any) -> str:
+    if isinstance(release, np.ndarray):
+        return f"{release.dtype} {release.shape}"
+    if isinstance(release, list | tuple):
+        return f"{_name(release)} of {', '.join(dict.fromkeys(map(_form, release)))}"
+    return _name(release)
 
 
 @dataclass(frozen=True)
@@ -122,6 +205,9 @@ class Observer:
         # or None for an output.
         self.blocks: list[tuple[int, Place | None]] = []
         self._size: int | None = None
+        self._forms: list[str] = []
+        self._last_forms: list[str] = []
+        self._visible = 0  # how many numbers are seen besides those that releases are views of
 
     def see(self, draws: Sequence[int], inputs: Sequence[int]) -> list[Seen]:
         """All numbers seen in one run, in a fixed order."""
@@ -137,6 +223,9 @@ class Observer:
             raise NotLinear("what is drawn depends on the inputs or on earlier draws")
         if len(seen) != self._size:
             raise NotLinear("how much is seen depends on the inputs or on the draws")
+        self._forms = self._forms or self._last_forms
+        if self._last_forms != self._forms:
+            raise NotLinear("the types or shapes of releases depend on the inputs or on the draws")
         return seen
 
     @property
@@ -147,20 +236,30 @@ class Observer:
     def shown(self, tape: Tape, inputs: Sequence[Any]) -> list[tuple[Place | None, Block]]:
         """Each output and each part of a state that one run shows, in a fixed order."""
         run = self.recipe.start(tape)
+        identity = getattr(run, "id", None)
+        releases = Releases()
         if self.view or self.stepping:
-            return self._step_by_step(run, inputs)
-        look = run.encodings if self.encoded and isinstance(run, Decoding) else run.feed
-        return [(None, np.asarray(look(list(inputs))))]
+            shown = self._step_by_step(run, inputs, releases)
+        else:
+            look = run.encodings if self.encoded and isinstance(run, Decoding) else run.feed
+            shown = [(None, releases.take(look(list(inputs))))]
+        releases.check()
+        self._visible = sum(block.size for _, block in shown)
+        shown += [(None, more) for more in releases.behind]
+        if getattr(run, "id", None) != identity:
+            raise NotLinear("the run's identity changes")
+        self._last_forms = releases.forms
+        return shown
 
     def _step_by_step(
-        self, run: Run[Any, Any], inputs: Sequence[Any]
+        self, run: Run[Any, Any], inputs: Sequence[Any], releases: Releases
     ) -> list[tuple[Place | None, Block]]:
         shown: list[tuple[Place | None, Block]] = []
         self._act(run, (0, Phase.CLOSED), shown)
         folded = isinstance(run, Parted)
         for t, x in enumerate(inputs):
             release = self._parted(run, t, x, shown) if folded else run.step(x)
-            shown.append((None, np.asarray(release)))
+            shown.append((None, releases.take(release)))
             self._act(run, (t + 1, Phase.CLOSED), shown)
         return shown
 
@@ -292,6 +391,9 @@ def _probe(
             ways.append(Observer(observer.recipe, observer.steps, stepping=True))
         for way in ways:
             seen = way.see(draws, inputs)
-            answers = [(now - then) * f for now, then, f in zip(seen, still, factors, strict=True)]
-            if answers != expected:
+            count = len(seen) if way is observer else way._visible
+            if count < len(seen) or (way is not observer and count != observer._visible):
+                raise NotLinear("single steps show another number of values than one feed")
+            answers = [(n - then) * f for n, then, f in zip(seen, still, factors, strict=False)]
+            if answers != expected[:count]:
                 raise NotLinear("the effect of a sum is not the sum of the effects")

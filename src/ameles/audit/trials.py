@@ -7,7 +7,7 @@ shows a difference ends them.
 
 >>> from ameles.mechanisms.counters.simple_one import SimpleOneCounter
 >>> trials = trials_of(SimpleOneCounter(epsilon=1, horizon=4), 4, None)
->>> trials.caught is None, trials.tried[-1]
+>>> trials.caught is None, trials.tried[-2]
 (True, 'inputs that refuse to be looked at')
 """
 
@@ -20,9 +20,21 @@ from typing import Any
 
 from ameles.audit.branches import trace_branches
 from ameles.audit.encoded import encoded_bounds
-from ameles.audit.encoded_parts import encodes
-from ameles.audit.keys import KEYS, MOST_KEYS, VectorObserver, differing_way
+from ameles.audit.encoded_parts import Encoded, encodes
+from ameles.audit.finding import limit_of
+from ameles.audit.forms import differing_form
+from ameles.audit.keys import (
+    FEW_KEYS,
+    KEYS,
+    MOST_KEYS,
+    MOST_WIDTH,
+    WIDTHS,
+    VectorObserver,
+    differing_way,
+    differing_width,
+)
 from ameles.audit.large_inputs import large_inputs_agree
+from ameles.audit.linear_audit import in_currency
 from ameles.audit.observation import NotLinear, Observer
 from ameles.audit.ways import (
     Way,
@@ -43,6 +55,8 @@ from ameles.noise import Tape, Zero
 COMPUTED = "impulses in noise and data, their sums, and the proof replayed"
 # How many steps of a vector are solved for.
 FEW_STEPS = 4
+# Widths of encoded counters, whose bounds are computed anew for each.
+ENCODED_WIDTHS = (1, 2, 5, 9)
 # What no audit of this kind sees, whatever the mechanism.
 UNSEEN = (
     "branches on data in compiled code",
@@ -93,6 +107,9 @@ def trials_of(recipe: AnyMechanism, steps: int, width: int | None) -> Trials:
     tape = Tape()
     try:
         at_once(recipe, tape, inputs)
+    except NotLinear as seen:
+        trials.caught = Caught(str(seen))
+        return trials
     except Exception as problem:
         trials.unseen.append(f"other ways to call it: failed with {type(problem).__name__}")
         return trials
@@ -106,9 +123,15 @@ def trials_of(recipe: AnyMechanism, steps: int, width: int | None) -> Trials:
     )
     if getattr(recipe, "width", None) is None and not getattr(recipe, "bits", False):
         trials.attempt("inputs up to 2^48, of both signs", lambda: _large(recipe, steps))
+    trials.attempt("inputs of other types", lambda: _forms(recipe, steps))
     if isinstance(recipe, CounterRecipe):
         keys = min(width or KEYS, MOST_KEYS)
         _try_counter(trials, recipe, steps, keys, laws)
+        widths = ENCODED_WIDTHS if encodes(recipe) else WIDTHS
+        name = f"{', '.join(map(str, widths[:-1]))} and {widths[-1]} keys"
+        trials.attempt(name, lambda: _widths(recipe, steps, width))
+        if (width or 1) > MOST_WIDTH and not encodes(recipe):
+            trials.unseen.append(f"what more than {MOST_WIDTH} keys share")
     return trials
 
 
@@ -116,6 +139,10 @@ def _try_counter(
     trials: Trials, recipe: CounterRecipe, steps: int, keys: int, laws: Sequence[tuple[str, Any]]
 ) -> None:
     trials.attempt(f"{keys} keys at once", lambda: _keys(recipe, steps, keys, laws))
+    trials.attempt(
+        f"{keys} keys with inputs of other types",
+        lambda: _forms(replace(recipe, width=keys), steps),
+    )
     if not recipe.bits:
         trials.attempt(
             "inputs that refuse to be looked at", lambda: _looks(trials, recipe, steps, keys)
@@ -150,16 +177,46 @@ def _chosen(recipe: AnyMechanism, steps: int, draws: Sequence[int]) -> Caught | 
 def _keys(
     recipe: CounterRecipe, steps: int, keys: int, laws: Sequence[tuple[str, Any]]
 ) -> Caught | None:
-    if encodes(recipe):  # a vector has a grid of its own
-        wide = recipe if recipe.width is not None else replace(recipe, width=keys)
-        encoded_bounds(wide, min(steps, FEW_STEPS))
-        return None
+    if encodes(recipe):
+        return _encoded_keys(recipe, steps, recipe.width or keys)
     way = differing_way(recipe, keys, laws, steps)
-    if way is None:
-        return None
-    few = min(keys, KEYS)
+    return None if way is None else _unlike(recipe, steps, keys, way)
+
+
+def _encoded_keys(recipe: Encoded, steps: int, keys: int) -> Caught | None:
+    """A vector of encoded counters has a grid of its own, so it has bounds of its own."""
+    bounds = encoded_bounds(replace(recipe, width=keys), min(steps, FEW_STEPS))
+    promise = recipe.guarantee
+    _, upper = in_currency(promise.loss, bounds.lower, bounds.upper, concentrated=True)
+    return Caught(f"{keys} keys at once lose more") if upper > limit_of(promise.loss) else None
+
+
+def _unlike(recipe: CounterRecipe, steps: int, keys: int, way: Way) -> Caught:
     what = f"{keys} keys at once are not {keys} counters"
+    few = keys if keys <= FEW_KEYS else KEYS
     return Caught(what, VectorObserver(recipe, min(steps, FEW_STEPS), few, way), few)
+
+
+def _widths(recipe: CounterRecipe, steps: int, own: int | None) -> Caught | None:
+    if encodes(recipe):
+        each = (_encoded_keys(recipe, steps, keys) for keys in ENCODED_WIDTHS)
+        return next((caught for caught in each if caught is not None), None)
+    found = differing_width(recipe, steps, own)
+    return None if found is None else _unlike(recipe, steps, *found)
+
+
+def _forms(recipe: AnyMechanism, steps: int) -> Caught | None:
+    found = differing_form(recipe, steps)
+    if found is None:
+        return None
+    name, way = found
+    width = getattr(recipe, "width", None)
+    what = f"{name} show something else than lists of integers"
+    if width is None:
+        return Caught(what, WayObserver(recipe, min(steps, FEW_STEPS), way))
+    if not isinstance(recipe, CounterRecipe) or width > FEW_KEYS:
+        return Caught(what)
+    return Caught(what, VectorObserver(recipe, min(steps, FEW_STEPS), width, way), width)
 
 
 def _large(recipe: AnyMechanism, steps: int) -> Caught | None:

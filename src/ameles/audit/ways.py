@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ameles.audit.instant import Parted, Place
-from ameles.audit.observation import Block, Observer
+from ameles.audit.observation import Block, NotLinear, Observer, Releases
 from ameles.audit.patterns import mixed_number
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.run import Run
@@ -35,122 +35,153 @@ MOST_RESUMED = 64
 _NO_NUMBER: Any = object()
 
 
+class Calls(list[Any]):
+    """The releases of all calls of a run, in order; each must be its numbers alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._releases = Releases()
+
+    def step(self, run: Any, x: Any) -> None:
+        """A step of the run."""
+        self.append(self._releases.take(run.step(x)))
+
+    def release(self, run: Any) -> None:
+        """The release of a step whose input has come."""
+        self.append(self._releases.take(run.release()))
+
+    def feed(self, run: Any, xs: Any) -> None:
+        """Many steps of the run."""
+        self += self._releases.take(run.feed(xs))
+
+    def all(self) -> list[Any]:
+        """The releases, which must be what they were when they were released."""
+        self._releases.check()
+        if self._releases.behind:
+            raise NotLinear("a release is a view of an array that has more numbers")
+        return list(self)
+
+
 def at_once(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """All steps in one call."""
-    return list(recipe.start(tape).feed(inputs))
+    calls = Calls()
+    calls.feed(recipe.start(tape), inputs)
+    return calls.all()
 
 
 def one_by_one(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """A call for each step."""
-    run = recipe.start(tape)
-    return [run.step(x) for x in inputs]
+    run, calls = recipe.start(tape), Calls()
+    for x in inputs:
+        calls.step(run, x)
+    return calls.all()
 
 
 def in_pieces(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """A step, an empty feed, and a feed of one, two, three and more steps, again and again."""
-    run = recipe.start(tape)
-    shown: list[Any] = []
+    run, calls = recipe.start(tape), Calls()
     done, size = 0, 1
     while done < len(inputs):
-        shown.append(run.step(inputs[done]))
-        shown += list(run.feed([]))
+        calls.step(run, inputs[done])
+        calls.feed(run, [])
         some = inputs[done + 1 : done + 1 + size]
-        shown += list(run.feed(some)) if len(some) else []
+        if len(some):
+            calls.feed(run, some)
         done, size = done + 1 + size, size + 1
-    return shown
+    return calls.all()
 
 
 def with_snapshots(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """Single steps, and snapshots between them that are not used."""
-    run = recipe.start(tape)
-    shown = []
+    run, calls = recipe.start(tape), Calls()
     for t, x in enumerate(inputs):
         if t % _apart(inputs) == 0:
             run.snapshot()
-        shown.append(run.step(x))
-    return shown
+        calls.step(run, x)
+    return calls.all()
 
 
 def parted_at(first: int, recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """A feed, a snapshot that is not used, a step, and a feed of all that is left."""
-    run = recipe.start(tape)
-    shown = list(run.feed(inputs[:first]))
+    run, calls = recipe.start(tape), Calls()
+    calls.feed(run, inputs[:first])
     run.snapshot()
-    shown.append(run.step(inputs[first]))
+    calls.step(run, inputs[first])
     run.snapshot()
-    return [*shown, *run.feed(inputs[first + 1 :])]
+    calls.feed(run, inputs[first + 1 :])
+    return calls.all()
 
 
 def resumed_at(first: int, recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """A feed, and a feed of all that is left by a run that was resumed twice in a row."""
-    run = recipe.start(tape)
-    shown = list(run.feed(inputs[:first]))
+    run, calls = recipe.start(tape), Calls()
+    calls.feed(run, inputs[:first])
     for _ in range(2):
         run = recipe.resume(run.snapshot(), tape)
-    return [*shown, *run.feed(inputs[first:])]
+    calls.feed(run, inputs[first:])
+    return calls.all()
 
 
 def beside_another(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """Steps in turn with another run of the recipe, which has other inputs and no noise."""
-    run, other = recipe.start(tape), recipe.start(Zero())
-    shown = []
+    run, other, calls = recipe.start(tape), recipe.start(Zero()), Calls()
     for x, y in zip(inputs, reversed(inputs), strict=True):
         other.step(y)
-        shown.append(run.step(x))
-    return shown
+        calls.step(run, x)
+    return calls.all()
 
 
 def after_refusals(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """Steps, each after a step and a feed that are refused because of what they are given."""
-    run = recipe.start(tape)
-    shown = []
+    run, calls = recipe.start(tape), Calls()
     for x in inputs:
         for call, given in ((run.step, _NO_NUMBER), (run.feed, [x, _NO_NUMBER])):
             with suppress(Exception):
                 call(given)
-        shown.append(run.step(x))
-    return shown
+        calls.step(run, x)
+    return calls.all()
 
 
 def in_numpy(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """A feed of an array, and steps of the integers in another one."""
-    run, array = recipe.start(tape), np.array(inputs)
+    run, calls, array = recipe.start(tape), Calls(), np.array(inputs)
     half = -(-len(array) // 2)
-    return [*run.feed(array[:half]), *(run.step(x) for x in array[half:])]
+    calls.feed(run, array[:half])
+    for x in array[half:]:
+        calls.step(run, x)
+    return calls.all()
 
 
 def resumed(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """Single steps, each by a run that was resumed from the snapshot of the one before."""
-    run = recipe.start(tape)
-    shown = []
+    run, calls = recipe.start(tape), Calls()
     for t, x in enumerate(inputs):
         if t % _apart(inputs) == 0:
             run = recipe.resume(run.snapshot(), tape)
-        shown.append(run.step(x))
-    return shown
+        calls.step(run, x)
+    return calls.all()
 
 
 def resumed_within(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """The same, resumed between the input of each step and its release."""
     run: Any = recipe.start(tape)
-    shown = []
+    calls = Calls()
     for t, x in enumerate(inputs):
         run.add(x)
         if t % _apart(inputs) == 0:
             run = recipe.resume(run.snapshot(), tape)
-        shown.append(run.release())
-    return shown
+        calls.release(run)
+    return calls.all()
 
 
 def resumed_feeds(recipe: AnyMechanism, tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     """Feeds of a step each, which draw nothing ahead, by runs that were resumed."""
-    run = recipe.start(tape)
-    shown: list[Any] = []
+    run, calls = recipe.start(tape), Calls()
     size = _apart(inputs)
     for start in range(0, len(inputs), size):
         run = recipe.resume(run.snapshot(), tape)
-        shown += list(run.feed(inputs[start : start + size]))
-    return shown
+        calls.feed(run, inputs[start : start + size])
+    return calls.all()
 
 
 def _apart(inputs: Sequence[Any]) -> int:
@@ -192,10 +223,11 @@ class WayObserver(Observer):
 
 def script(laws: Sequence[tuple[str, Any]], number: int) -> list[int]:
     """Numbers for a tape of these laws that no code expects."""
-    return [_scripted(law, scale, mixed_number(number, i)) for i, (law, scale) in enumerate(laws)]
+    return [scripted(law, scale, mixed_number(number, i)) for i, (law, scale) in enumerate(laws)]
 
 
-def _scripted(law: str, scale: Any, value: int) -> int:
+def scripted(law: str, scale: Any, value: Any) -> Any:
+    """A draw of this law, or an array of them, made of numbers below 2^20."""
     match law:
         case "laplace" | "gaussian":
             return value - (1 << 19)
@@ -228,18 +260,17 @@ def same(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 def chosen_inputs(recipe: AnyMechanism, tape: Tape, steps: int) -> tuple[list[Any], list[Any]]:
     """Inputs that depend on the releases before them, and the releases of such a run."""
-    run = recipe.start(tape)
+    run, shown = recipe.start(tape), Calls()
     inputs: list[Any] = []
-    shown: list[Any] = []
     bits = getattr(recipe, "bits", False)
     width = getattr(recipe, "width", None)
     last: list[int] = [0] * (width or 1)
     for t in range(steps):
         row = [int(v) & 1 if bits else _answer(t, int(v)) for v in last]
         inputs.append(row[0] if width is None else np.array(row))
-        shown.append(run.step(inputs[-1]))
+        shown.step(run, inputs[-1])
         last = np.asarray(shown[-1]).ravel().tolist()
-    return inputs, shown
+    return inputs, shown.all()
 
 
 def _answer(t: int, last: int) -> int:
