@@ -61,6 +61,16 @@ def test_the_finding_says_what_was_tried_and_what_was_not_seen() -> None:
     assert "3 keys at once" not in one.tried
 
 
+def test_a_certificate_says_which_steps_widths_and_neighbours_it_covers() -> None:
+    wide = SimpleOneCounter(epsilon=1, horizon=9, width=2, contributions=2, bound=3)
+    assert exact_loss(wide, steps=4).covers == (
+        "the first T of 9 steps, and no later ones",
+        "a vector of 2 keys",
+        "neighbours that differ in up to 2 steps by at most 3 (L1)",
+    )
+    assert exact_loss(calls.QuietLaterKeys(epsilon=1, horizon=2)).covers == ()
+
+
 def test_what_a_run_does_not_do_is_not_seen() -> None:
     finding = exact_loss(GaussianCounter(epsilon=1, horizon=3))
     assert finding.verdict is Verdict.CERTIFIED

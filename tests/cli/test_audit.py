@@ -119,6 +119,23 @@ def test_what_is_not_linear_has_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ask("--horizon", "3").exit_code == 5
 
 
+def test_what_a_certificate_covers() -> None:
+    ended = ask("SimpleOneCounter", "SimpleTwoCounter", "--horizon", "3")
+    (covered,) = (line for line in ended.stdout.splitlines() if line.startswith("Covered: "))
+    assert covered == (
+        "Covered: all steps of a run with the horizon T, and no other horizon (SimpleOneCounter); "
+        "one number, and no vector; neighbours that differ in 1 step by at most 1 (L1); "
+        "the first T steps of a run without end, and no later ones (SimpleTwoCounter)."
+    )
+    (finding, _) = json.loads(ask("SimpleOneCounter", "SimpleTwoCounter", "--json").stdout)
+    assert finding["covers"][1] == "one number, and no vector"
+
+
+@pytest.mark.usefixtures("broken")
+def test_without_a_certificate_nothing_is_covered() -> None:
+    assert "Covered" not in ask("--horizon", "4").stdout
+
+
 def test_what_was_tried_and_what_cannot_be_seen() -> None:
     asked = "SimpleOneCounter", "SimpleTwoCounter", "RandomizedResponseCounter"
     lines = ask(*asked, "--horizon", "2").stdout.splitlines()

@@ -67,7 +67,21 @@ def exact_loss(
         return replace(
             finding, how=how, worst=None, lower=Fraction(0), upper=math.inf, linear=False
         )
+    if finding.verdict is Verdict.CERTIFIED:
+        return replace(finding, covers=_covers(recipe, finding.steps))
     return finding
+
+
+def _covers(recipe: AnyMechanism, count: int) -> tuple[str, ...]:
+    """What a certificate for so many steps, T, is about."""
+    promise, width = recipe.guarantee, getattr(recipe, "width", None)
+    steps = "all steps of a run with the horizon T, and no other horizon"
+    if promise.horizon is None:
+        steps = "the first T steps of a run without end, and no later ones"
+    elif count < promise.horizon:
+        steps = f"the first T of {promise.horizon} steps, and no later ones"
+    keys = "one number, and no vector" if width is None else f"a vector of {width} keys"
+    return steps, keys, f"neighbours that differ in {promise.contribution}"
 
 
 def _audited(

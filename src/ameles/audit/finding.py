@@ -67,6 +67,7 @@ class Finding:
     linear: bool = True
     intrusions: Intrusions = Intrusions.NONE  # that the claim covers
     horizon: int | None = None  # of the claim
+    covers: tuple[str, ...] = ()  # what a certificate is about: steps, widths, neighbours
     tried: tuple[str, ...] = ()  # besides the computation of the loss
     unseen: tuple[str, ...] = ()  # what this audit cannot see
 
@@ -123,6 +124,7 @@ class Finding:
             "verdict": self.verdict.value,
             "worst": None if self.worst is None else _pair_to_dict(self.worst),
             "how": self.how,
+            "covers": list(self.covers),
             "tried": list(self.tried),
             "unseen": list(self.unseen),
         }

@@ -181,9 +181,10 @@ def notes(groups: Groups) -> list[str]:
 
 
 def scope(groups: Groups) -> list[str]:
-    """What the audits tried, and what they cannot see; with names, if not all are alike."""
+    """What certificates cover, what was tried, and what audits cannot see; with names, if not all
+    are alike."""
     lines = []
-    for title, field in (("Tried", "tried"), ("Not seen", "unseen")):
+    for title, field in (("Covered", "covers"), ("Tried", "tried"), ("Not seen", "unseen")):
         who: dict[str, list[str]] = {}
         for (name, *_), findings in groups.items():
             for text in dict.fromkeys(text for one in findings for text in getattr(one, field)):
