@@ -201,6 +201,21 @@ MUTANTS: dict[str, Mutant] = {
     "the open step's input in memory": refuted(
         "memory", memory.KeepsTheOpenInput(**TWO_STEPS), math.inf, LEAK
     ),
+    "an exact sum in an integer with a text of its own": refuted(
+        "memory", memory.SumInASilentInteger(**TWO_STEPS), math.inf, LEAK
+    ),
+    "an exact sum in a list that says it is empty": refuted(
+        "memory", memory.SumInAnEmptyList(**TWO_STEPS), math.inf, LEAK
+    ),
+    "an exact sum under a mask": refuted(
+        "memory", memory.SumUnderAMask(**TWO_STEPS), math.inf, LEAK
+    ),
+    "an exact sum in a default argument": refuted(
+        "memory", memory.SumInADefault(**TWO_STEPS), math.inf, LEAK
+    ),
+    "an exact sum in a tuple of the run's class": refuted(
+        "memory", memory.SumInATuple(**TWO_STEPS), math.inf, LEAK
+    ),
     "coins with an exact sum": caught(
         "memory", memory.CoinsWithASum(**TWO_STEPS), NOT_LINEAR, "tell more than the reported bits"
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,3 +180,100 @@ class CoinsWithASum(RandomizedResponseCounter):
         run._fold = folded
         kept: CounterRun = run
         return kept
+
+
+# Memory that hides what it holds ----------------------------------------------------------------
+
+
+class _Silent(int):
+    """An integer whose text does not show it."""
+
+    def __repr__(self) -> str:
+        return "a number"
+
+
+class SumInASilentInteger(Keeping):
+    def keeper(self, run: Any) -> Callable[[int], None]:
+        run.silent = _Silent(0)
+
+        def keep(x: int) -> None:
+            run.silent = _Silent(int(run.silent) + x)
+
+        return keep
+
+
+class _Empty(list[int]):
+    """A list that says it has nothing."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+    def __repr__(self) -> str:
+        return "[]"
+
+
+class SumInAnEmptyList(Keeping):
+    def keeper(self, run: Any) -> Callable[[int], None]:
+        run.listed = _Empty([0])
+
+        def keep(x: int) -> None:
+            run.listed[0] += x
+
+        return keep
+
+
+class SumUnderAMask(Keeping):
+    def keeper(self, run: Any) -> Callable[[int], None]:
+        run.masked = np.ma.masked_array([0], [True], fill_value=0)
+
+        def keep(x: int) -> None:
+            run.masked.data[0] += x
+
+        return keep
+
+
+class SumInADefault(Keeping):
+    """A method of the run's class keeps the sum in the default of an argument."""
+
+    def keeper(self, run: Any) -> Callable[[int], None]:
+        _Defaulting.counted.__defaults__ = ([0],)
+
+        def keep(x: int) -> None:
+            _Defaulting.counted(run, x)
+
+        return keep
+
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        run: Any = super()._run(state, noise)
+        run.__class__ = _Defaulting
+        kept: CounterRun = run
+        return kept
+
+
+class _Defaulting(SimpleTwoRun):
+    def counted(self, x: int, kept: Any = None) -> None:
+        kept[0] += x
+
+    counted.__defaults__ = ([0],)
+
+
+class SumInATuple(Keeping):
+    """The run's class has a tuple with a list."""
+
+    def keeper(self, run: Any) -> Callable[[int], None]:
+        _Paired.pair[1][0] = 0
+
+        def keep(x: int) -> None:
+            _Paired.pair[1][0] += x
+
+        return keep
+
+    def _run(self, state: State, noise: Noise) -> CounterRun:
+        run: Any = super()._run(state, noise)
+        run.__class__ = _Paired
+        kept: CounterRun = run
+        return kept
+
+
+class _Paired(SimpleTwoRun):
+    pair = ("exact", [0])

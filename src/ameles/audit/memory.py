@@ -53,7 +53,13 @@ Token: TypeAlias = int | float | str
 
 MOST_FOUND = 1 << 20
 _SKIPPED = (ModuleType, GetSetDescriptorType, MemberDescriptorType)
-_IN_CLASSES = (int, float, str, bytes, bytearray, list, dict, set, deque, np.ndarray)
+_IN_CLASSES = (int, float, str, bytes, bytearray, list, tuple, dict, set, deque, np.ndarray)
+# What a number or a text of another class is, whatever its own methods say.
+_BASES: tuple[tuple[type, Any], ...] = (
+    (int, int.__int__),
+    (float, float.__float__),
+    (str, lambda text: str.__add__(text, "")),
+)
 _WRITTEN_IN_PYTHON = 1 << 9  # a flag of classes; others have members that are no slots
 _OWN_STATE = ("__reduce__", "__getstate__", "getstate")  # how compiled classes tell what they hold
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -99,8 +105,10 @@ class _Search:
             if found > MOST_FOUND:
                 raise TooMuchMemory(f"more than {MOST_FOUND} things are reached from the run")
             yield type(held).__name__
-            if isinstance(held, np.ndarray) and held.dtype != object:
-                yield from held.ravel().tolist()
+            if isinstance(held, np.ndarray):
+                yield f"{held.dtype!r} {held.shape}"
+                if held.dtype != object:
+                    yield from np.ndarray.view(held, np.ndarray).ravel().tolist()
             waiting += reversed([*_parts(held), type(held)])
 
     def _leaf(self, held: object) -> Token | None:
@@ -124,9 +132,11 @@ def _parts(held: Any) -> list[object]:
     if isinstance(held, type):
         return _kept_by(held)
     own = _attributes(held)
+    own += [as_base(held) for kind, as_base in _BASES if isinstance(held, kind)]
     if isinstance(held, np.ndarray):
-        own += list(held.ravel()) if held.dtype == object else []
-        return [*own, held.base]
+        plain = np.ndarray.view(held, np.ndarray)
+        own += list(plain.ravel()) if plain.dtype == object else []
+        return [*own, held.dtype.metadata, held.base]
     if isinstance(held, FunctionType):
         common = (held.__globals__, getattr(held, "__builtins__", {}))
         return [part for part in gc.get_referents(held) if not any(part is one for one in common)]
@@ -134,13 +144,21 @@ def _parts(held: Any) -> list[object]:
         return list(held.co_consts)
     if isinstance(held, MethodType | BuiltinFunctionType):
         return [held.__self__, getattr(held, "__func__", None)]
+    if isinstance(held, dict):
+        return [*own, *(part for pair in dict.items(held) for part in pair)]
     if isinstance(held, Mapping):
         return [*own, *(part for pair in held.items() for part in pair)]
-    if isinstance(held, list | tuple | deque):
-        return [*own, *held]
+    if isinstance(held, list):
+        return [*own, *list.__iter__(held)]
+    if isinstance(held, tuple):
+        return [*own, *tuple.__iter__(held)]
+    if isinstance(held, deque):
+        return [*own, *deque.__iter__(held)]
     if isinstance(held, Set):
         return [*own, *sorted(held, key=repr)]
-    if isinstance(held, memoryview | bytearray):
+    if isinstance(held, memoryview):
+        return [*own, bytes(held), held.obj]
+    if isinstance(held, bytearray):
         return [*own, bytes(held)]
     if isinstance(held, GeneratorType):
         frame = held.gi_frame
@@ -174,11 +192,16 @@ def _compiled_parts(held: Any) -> list[object]:
 
 
 def _kept_by(kind: Any) -> list[object]:
-    """The values that a class keeps."""
+    """The values that a class keeps, also as defaults of its functions' arguments."""
+    named = vars(kind).items()
+    functions = [value for _, value in named if isinstance(value, FunctionType)]
     return [
-        value
-        for name, value in vars(kind).items()
-        if not name.startswith(("__", "_abc_")) and isinstance(value, _IN_CLASSES)
+        *(
+            value
+            for name, value in named
+            if not name.startswith(("__", "_abc_")) and isinstance(value, _IN_CLASSES)
+        ),
+        *(default for one in functions for default in one.__defaults__ or ()),
     ]
 
 
