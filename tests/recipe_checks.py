@@ -7,10 +7,11 @@ sold inside of ``Continual`` only, have ``add`` and ``answer`` where others have
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import partial
+from functools import _lru_cache_wrapper, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ameles.mechanisms.catalogue import recipe_from_json
 from ameles.noise import System, Tape
 from tests import one_run
 from tests.checks import require
+from tests.noise.sources import Stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,6 +286,50 @@ def nothing_tells_a_value(sample: Sample) -> None:
     require(not any(str(sample.canary) in text for text in texts), "a value was told")
 
 
+def no_cache_knows_an_input(sample: Sample) -> None:
+    """What depends on an input is found in no cache: a scale or a size may be secret.
+
+    Whatever a cache is asked for after a run with some inputs, it was asked for in a run with
+    others; so no entry and no miss tells the inputs apart.  Entropy is the same in all runs, since
+    the rare tails of noise have tables too.
+    """
+    other = sample.canary if sample.told is None else sample.told
+    for cache in caches().values():
+        cache.cache_clear()  # other tests have filled them
+    for inputs in (sample.inputs, (other, *sample.inputs[1:])):
+        before = cached()
+        run = sample.recipe.start(System(entropy=Stream("caches"), compiled=False))
+        for x in inputs:
+            played(run, x)
+        after = cached()
+    grown = [name for name in after if after[name] != before.get(name, 0)]
+    require(not grown, f"caches were filled by an input: {', '.join(grown)}")
+
+
+def caches() -> dict[str, Any]:
+    """All caches of functions in Ameles; that of compiled code knows types only."""
+    found = {}
+    for module in [name for name in sys.modules if name.startswith("ameles.")]:
+        held = dict(vars(sys.modules[module]))
+        for kind in [one for one in held.values() if isinstance(one, type)]:
+            held |= {f"{kind.__name__}.{name}": one for name, one in vars(kind).items()}
+        for one in held.values():
+            function = getattr(one, "__func__", one)  # of a class method
+            if isinstance(function, _lru_cache_wrapper):
+                found[f"{function.__module__}.{function.__qualname__}"] = function
+    return {name: one for name, one in found.items() if not name.startswith("ameles.noise.kernels")}
+
+
+def cached() -> dict[str, int]:
+    """How often each of them was filled, and how much each table of a module holds."""
+    found = {name: one.cache_info().misses for name, one in caches().items()}
+    for module in [name for name in sys.modules if name.startswith("ameles.")]:
+        for name, held in vars(sys.modules[module]).items():
+            if isinstance(held, dict | list | set) and not name.startswith("__"):
+                found[f"{module}.{name}"] = len(held)
+    return found
+
+
 def chain(problem: BaseException | None) -> Iterator[str]:
     """What a traceback would show of an error and of those that led to it."""
     while problem is not None:
@@ -305,4 +351,5 @@ RECIPE_CHECKS: tuple[Callable[[Sample], None], ...] = (
     a_resumed_run_is_spent,
     bad_inputs_change_nothing,
     nothing_tells_a_value,
+    no_cache_knows_an_input,
 )

@@ -47,10 +47,11 @@ TABLES: tuple[Sample, ...] = (
         bad=(None, [3], [1, 2, 3, 4, 5.0]),
     ),
     Sample(
-        recipe=SmoothMedian(epsilon=1, delta="1e-5", rows=3, largest=10**7, neighbours="replace"),
-        inputs=([3, 10**6, 5],),
+        # enough rows that the two tables differ in their smooth sensitivity
+        recipe=SmoothMedian(epsilon=1, delta="1e-5", rows=101, largest=10**7, neighbours="replace"),
+        inputs=([10**6] * 101,),
         canary=8_675_309,
-        told=[8_675_309, 1, 2],
+        told=[8_675_309] * 51 + [0] * 50,
         bad=(None, [3], [1, 2, 3, 4]),
     ),
     Sample(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex
 
+import numpy as np
 import pytest
 
 from ameles.core.noise import Noise
@@ -15,6 +16,7 @@ from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
 from ameles.mechanisms.snapshot import State, pack
 from ameles.noise.arrays import IntArray
+from ameles.noise.sampler import offset_type
 from tests import recipe_checks
 from tests.checks import CheckFailed
 from tests.each import each
@@ -108,6 +110,14 @@ class Copied(DensityRun):
         return object.__reduce_ex__(self, protocol)
 
 
+class Remembers(DensityRun):
+    """Keeps a table for every input that it has met."""
+
+    def add(self, users: Any) -> None:
+        super().add(users)
+        offset_type(int(np.sum(users)) % 61)
+
+
 class Immortal(DensityRun):
     """Does not ask whether it may go on."""
 
@@ -148,6 +158,7 @@ BROKEN: dict[Callable[[Sample], None], Sample] = {
     recipe_checks.a_resumed_run_is_spent: running(Immortal),
     recipe_checks.bad_inputs_change_nothing: running(Hasty),
     recipe_checks.nothing_tells_a_value: running(Talkative),
+    recipe_checks.no_cache_knows_an_input: running(Remembers),
 }
 
 

@@ -266,7 +266,8 @@ def _product(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def blocks_for(law: Law) -> Blocks:
-    """The tables for a law; scales are public, so keeping the tables reveals nothing."""
+    """The tables for a law.  Scales are public, so keeping the tables reveals nothing; noise of a
+    secret scale is not asked for here (``mechanisms/one_shot/secret_scale.py``)."""
     return Blocks(law)
 
 

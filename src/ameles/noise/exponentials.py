@@ -5,7 +5,8 @@ A weight is given by a mantissa m of about 31 bits and a power p:
     m <= exp(-rate k) 2**(31 + p) <= m + SLACK
 
 Each digit of k, of eight bits, has a table of such numbers; a weight is the product of one entry
-of each table.  So a million different penalties need a few tables and no floats.
+of each table.  So a million different penalties need a few tables and no floats.  Penalties are
+secret: which tables there are depends on the rate alone.
 
 Exactness    an entry is below its number by at most 3.  A product of two of them, below by a and 3,
              is rounded down and below by at most a + 5, or twice that if it is shifted back to 31
@@ -40,10 +41,9 @@ def enclosed(penalties: Words, rate: Fraction) -> tuple[Words, IntArray]:
     """The mantissa and the power of exp(-rate * k) for each k of the penalties."""
     cap = min(int(FAINT / rate) + 1, (1 << 63) - 1)
     capped = np.minimum(penalties, np.uint64(cap)).astype(np.int64)
-    largest = int(capped.max())
-    mantissas, powers = _looked_up(capped, largest, 0, rate)
-    for place in range(DIGIT, largest.bit_length(), DIGIT):
-        more, further = _looked_up(capped, largest, place, rate)
+    mantissas, powers = _looked_up(capped, 0, rate)
+    for place in range(DIGIT, cap.bit_length(), DIGIT):
+        more, further = _looked_up(capped, place, rate)
         mantissas *= more
         mantissas >>= np.uint64(BITS)
         powers += further
@@ -53,17 +53,16 @@ def enclosed(penalties: Words, rate: Fraction) -> tuple[Words, IntArray]:
     return mantissas, powers
 
 
-def _looked_up(k: IntArray, largest: int, place: int, rate: Fraction) -> tuple[Words, IntArray]:
+def _looked_up(k: IntArray, place: int, rate: Fraction) -> tuple[Words, IntArray]:
     """What the digit at this place contributes."""
-    size = min(largest >> place, (1 << DIGIT) - 1) + 1
-    mantissas, powers = _table(rate * (1 << place), size)
+    mantissas, powers = _table(rate * (1 << place))
     digits = k >> place & (1 << DIGIT) - 1
     return mantissas[digits], powers[digits]
 
 
-@lru_cache(maxsize=64)
-def _table(rate: Fraction, size: int) -> tuple[Words, IntArray]:
-    entries = [_entry(rate * k) for k in range(size)]
+@lru_cache(maxsize=256)
+def _table(rate: Fraction) -> tuple[Words, IntArray]:
+    entries = [_entry(rate * k) for k in range(1 << DIGIT)]
     mantissas = np.array([mantissa for mantissa, _ in entries], dtype=np.uint64)
     return mantissas, np.array([power for _, power in entries], dtype=np.int64)
 

@@ -21,6 +21,7 @@ from ameles.mechanisms.one_shot.local_sensitivity import (
 )
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from ameles.noise import System, Tape, Zero
+from tests.noise.sources import Stream
 
 TOP = 3  # values 0 to 3
 TABLES: list[tuple[int, ...]] = list(multisets(range(TOP + 1), 5))
@@ -45,20 +46,33 @@ def test_without_noise_it_is_the_median() -> None:
 def test_values_outside_are_moved_and_so_are_releases() -> None:
     recipe = replace(RECIPE, delta="1e-3")
     assert recipe.start(Zero()).step([-50, -50, -50, 9, 9]) == 0
-    assert recipe.start(Tape([10**6])).step([1, 1, 1, 1, 1]) == TOP
-    assert recipe.start(Tape([-(10**6)])).step([1, 1, 1, 1, 1]) == 0
+    assert recipe.start(Tape([1 << 55])).step([1, 1, 1, 1, 1]) == TOP
+    assert recipe.start(Tape([0, 1 << 55])).step([1, 1, 1, 1, 1]) == 0
 
 
 def test_the_noise_has_the_table_s_scale() -> None:
-    table = np.array([0, 1, 1, 3, 3])
-    recipe = replace(RECIPE, delta="1e-3")
-    tape = Tape()
-    recipe.start(tape).step(table)
-    smooth = smooth_sensitivity(MedianSpread(table, largest=TOP), recipe.smoothing)
-    assert tape.laws == [("laplace", 2 * smooth)]
+    table = np.array([0, 1000, 1000, 3000, 3000])
+    recipe = SmoothMedian(epsilon=1, delta="1e-3", rows=5, largest=10**6, neighbours="replace")
+    smooth = smooth_sensitivity(MedianSpread(table, largest=10**6), recipe.smoothing)
+    assert recipe.scale_for(table) == 2 * smooth
+    # an exponential number of 1/16, and a bit more than 0
+    tape = Tape([1 << 44])
+    assert recipe.start(tape).step(table) == 1000 + math.floor(2 * smooth / 16)
     assert replace(RECIPE, epsilon="1/4").scale_for(table) == 8 * smooth_sensitivity(
         MedianSpread(table, largest=TOP), Fraction(1, 8) - ROUNDING
     )
+
+
+@pytest.mark.parametrize("delta", [0, "1e-3"])
+def test_what_is_drawn_does_not_tell_the_scale(delta: str) -> None:
+    recipe = replace(RECIPE, delta=delta)
+    tapes = []
+    for table in TABLES:
+        tape = Tape([], beyond=System(entropy=Stream("one stream")))
+        recipe.start(tape).step(table)
+        tapes.append([one for one in tape.laws if one[0] != "bernoulli_exp"])
+    assert len({recipe.scale_for(np.array(table)) for table in TABLES}) > 3
+    assert all(laws == tapes[0] for laws in tapes)
 
 
 def cauchy_law(scale: float, centre: int) -> Any:

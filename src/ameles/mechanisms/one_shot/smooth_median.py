@@ -9,8 +9,9 @@ Theorem      Nissim-Raskhodnikova-Smith 2007 with the constants of catalogue 43.
 Neighbours   one row is replaced; the number of rows is public and odd
 Noise        S is the smooth sensitivity for beta = beta' - 2^-48, rounded up to a dyadic fraction
              by a share of at most 2^-48; so what is used is beta'-smooth (``local_sensitivity``).
-             Pure: the whole number nearest to the real release, exactly (``cauchy``).  With
-             delta: discrete Laplace; its shift and its scale cost what the continuous ones do
+             Pure: the whole number nearest to the real release, exactly.  With delta: discrete
+             Laplace; its shift and its scale cost what the continuous ones do.  No table is kept
+             for S, which is secret (``secret_scale``)
 Error        for a table with smooth sensitivity S: P(|error| > lambda scale + 1/2) is
              1 - (2 / pi) arctan(lambda), a Cauchy variable; with delta the tail of Laplace.
              Before the table is known, the error is at most ``largest``
@@ -39,7 +40,7 @@ from ameles.core.loss import Approx, Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, Whole
 from ameles.mechanisms.laplace import equal_sums as laplace_sum
-from ameles.mechanisms.one_shot import cauchy
+from ameles.mechanisms.one_shot import secret_scale
 from ameles.mechanisms.one_shot.exact_inputs import numbers
 from ameles.mechanisms.one_shot.local_sensitivity import (
     ROUNDING,
@@ -122,10 +123,10 @@ class SmoothMedian(Look[int]):
         spread = MedianSpread(x, largest=self.largest)
         scale = self._scale(spread)
         if not self.delta:
-            return cauchy.rounded(
+            return secret_scale.cauchy(
                 noise, centre=spread.median, scale=scale, low=0, high=self.largest
             )
-        noisy = spread.median + int(noise.laplace(scale, 1)[0])
+        noisy = spread.median + secret_scale.laplace(noise, scale)
         return min(max(noisy, 0), self.largest)
 
     def _scale(self, spread: MedianSpread) -> Fraction:

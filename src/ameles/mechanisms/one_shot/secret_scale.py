@@ -1,19 +1,28 @@
-"""Cauchy noise, rounded to whole numbers: exact, by refining an angle until the result is certain.
+"""Noise whose scale is secret: Cauchy and Laplace, exact, with no table for the scale.
 
-Theorem      tan(pi U / 2) with a random sign is Cauchy for a uniform U in (0, 1)
-Noise        bits of U are drawn until all numbers in the remaining interval give the same
-             rounded result, so the result is exact
+Where a scale depends on the data, nothing may be kept for it: whoever waits for the next release
+would see whether its scale was used before.  So noise of a public law is drawn first, and
+multiplied by the scale in whole numbers; how much is drawn does not depend on the scale.
+
+Theorem      tan(pi U / 2) with a random sign is Cauchy for a uniform U in (0, 1).  floor(scale E)
+             is geometric for an exponential E: P(scale E >= k) = exp(-k / scale).  The difference
+             of two such numbers is discrete Laplace of that scale
+Noise        bits of U, or of E, are drawn until all numbers in the remaining interval give the same
+             whole number, so the result is exact; the first bits nearly always suffice
 Exactness    the tangent is enclosed in whole numbers, by Taylor's series with a bound on every
-             rounding
+             rounding.  floor(2^m E) is geometric of the public scale 2^m, and its further bits y
+             have probabilities proportional to exp(-y / 2^(m + 62)), as E has no memory
 
 >>> low, high = tangent(1, 2, 64)  # tan(pi / 8) = sqrt(2) - 1
 >>> round(low / 2**64, 12), high - low
 (0.414213562373, 1)
 >>> from ameles.noise import Tape, Zero
->>> rounded(Zero(), centre=7, scale=Fraction(3), low=0, high=100)
+>>> cauchy(Zero(), centre=7, scale=Fraction(3), low=0, high=100)
 7
->>> rounded(Tape([0, 1 << 61]), centre=7, scale=Fraction(3), low=0, high=100)  # tan(pi / 4) = 1
+>>> cauchy(Tape([0, 1 << 61]), centre=7, scale=Fraction(3), low=0, high=100)  # tan(pi / 4) = 1
 10
+>>> laplace(Tape([5 << 46, 1 << 48]), Fraction(3))  # floor(3 * 1.25) - floor(3 * 1)
+0
 """
 
 from __future__ import annotations
@@ -25,9 +34,11 @@ from ameles.core.noise import Noise
 
 # How many bits are drawn at a time; nearly always the first ones suffice.
 BITS = 62
+# Bits of an exponential number behind the point that one draw of public noise has.
+FIRST = 48
 
 
-def rounded(noise: Noise, *, centre: int, scale: Fraction, low: int, high: int) -> int:
+def cauchy(noise: Noise, *, centre: int, scale: Fraction, low: int, high: int) -> int:
     """The whole number nearest to ``centre + scale * Cauchy``, clamped to [low, high]."""
     sign = 1 - 2 * int(noise.uniform(2, 1)[0])
     angle, known = 0, 0
@@ -44,6 +55,36 @@ def rounded(noise: Noise, *, centre: int, scale: Fraction, low: int, high: int) 
             results = {min(max(_nearest(ends[0]), low), high), high if sign > 0 else low}
         if len(results) == 1:
             return results.pop()
+
+
+def laplace(noise: Noise, scale: Fraction) -> int:
+    """Discrete Laplace: k with probability proportional to exp(-|k| / scale)."""
+    drawn = noise.laplace(Fraction(1 << FIRST), 2).tolist()
+    # k or -k - 1, by a coin that is independent of the geometric k
+    one, other = (_times(noise, scale, k if k >= 0 else ~k) for k in drawn)
+    return one - other
+
+
+def _times(noise: Noise, scale: Fraction, units: int) -> int:
+    """floor(scale * E) for an exponential E that begins with these units of 2^-FIRST."""
+    known = FIRST
+    while True:
+        known += BITS
+        units = units << BITS | _further(noise, known)
+        low = units * scale.numerator // (scale.denominator << known)
+        # E is below the next unit: the whole number below that end, or at it
+        high = -(-(units + 1) * scale.numerator // (scale.denominator << known)) - 1
+        if low == high:
+            return low
+
+
+def _further(noise: Noise, known: int) -> int:
+    """The next bits of an exponential number: y with probability proportional to
+    exp(-y / 2^known)."""
+    while True:
+        y = int(noise.uniform(1 << BITS, 1)[0])
+        if noise.bernoulli_exp(Fraction(y, 1 << known), 1)[0]:
+            return y
 
 
 def _nearest(x: Fraction) -> int:
