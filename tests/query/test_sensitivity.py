@@ -21,12 +21,14 @@ from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.one_shot.key_counts import KeyCounts
 from ameles.mechanisms.one_shot.key_selection import KeySelection
 from ameles.mechanisms.one_shot.series import LaplaceSeries
-from ameles.noise import Zero
+from ameles.noise import System, Zero
 from ameles.noise.arrays import IntArray
 from ameles.query import Query, Table, variance
 from ameles.query.look import TableLook, looking
 from ameles.query.row_set import BoundedRows
+from tests.noise.sources import Stream
 from tests.query.tables import truthful
+from tests.recipe_checks import cached, caches
 
 Row = tuple[Any, ...]
 Given = list[dict[Any, int]]
@@ -194,3 +196,21 @@ def test_a_value_that_is_not_centred_is_noticed(
     )
     one, other = BASE, [*BASE, COMES[3]]
     assert not check(connection, "noisy_variance of halves", {}, one, other)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_no_cache_learns_from_a_table(connection: duckdb.DuckDBPyConnection, end: str) -> None:
+    others = [(9, 5.0, 4, "a"), (8, -1.5, -3, "b"), (9, 5e-324, 1, "a"), (7, 4.0, 2, "a")] * 30
+    recipe: Any = None
+    for cache in caches().values():
+        cache.cache_clear()
+    for rows in (BASE, others):
+        query = made(connection, rows, {} if end != "distinct_users" else {"max_rows": 1})
+        ending, loss = query._ending(end.partition(" ")[0], {"epsilon": 1, **ENDS[end]})
+        recipe = recipe or ending.recipe(query.relation, query.account.unit, loss)
+        before = cached()
+        with looking(query.relation) as look:
+            # tails of noise have tables too: the stream has none
+            ending.answer(look, recipe, recipe.start(System(entropy=Stream("a table"))))
+        after = cached()
+    assert [name for name in after if after[name] != before.get(name, 0)] == []
