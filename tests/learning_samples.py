@@ -15,7 +15,8 @@ LEARNERS: tuple[Sample, ...] = (
         inputs=([3, 8], [0, 10**6], [7, 1], [0, 0], [5, 5]),
         canary=CANARY,
         told=[CANARY, 0],
-        bad=(None, 3, [3], [1, 2, 3], np.array([1.0, 2.0])),
+        bad=(None, 3, [3], [1, 2, CANARY], np.array([1.0, CANARY]), {CANARY}, str(CANARY)),
+        odd=((lambda x: [7, x], [7, 0]),),
     ),
     Sample(
         recipe=WeightedMajority(rho="1/3", experts=2, signed=True),
@@ -23,6 +24,7 @@ LEARNERS: tuple[Sample, ...] = (
         canary=CANARY,
         told=[CANARY, 0],
         bad=(None, [3]),
+        odd=((lambda x: [1, x], [1, 0]),),
     ),
     Sample(
         recipe=GradientCounter(rho="1/3", horizon=9, width=2, bound=5),
@@ -36,13 +38,22 @@ LEARNERS: tuple[Sample, ...] = (
         inputs=(([[3, 8], [-4, 1]], [1, 0]),),
         canary=CANARY,
         told=([[CANARY, 0]], [1]),
-        bad=(None, [3], ([[1, 2]], [0.5]), ([[1, 2, 3]], [1])),
+        bad=(None, [3], ([[1, 2]], [0, 1]), (np.array([[1, 2, CANARY]]), [1]), ({CANARY}, [1])),
+        odd=(
+            (lambda x: ([[3, 8], [5, x]], [1, 0]), ([[3, 8]], [1])),
+            (lambda x: ([[3, 8], x], [1, 0]), ([[3, 8]], [1])),
+            (lambda x: ([[3, 8], [5, 5]], [1, x]), ([[3, 8]], [1])),
+        ),
     ),
     Sample(
         recipe=Mixture(epsilon=1, rounds=2, features=2, grid=9, groups=2, neighbours="add-remove"),
         inputs=([[3, 8], [4, 1], [9, 9]],),
         canary=CANARY,
         told=[[CANARY, 0]],
-        bad=(None, [3], [[1, 2, 3]], [[1.5, 2.0]]),
+        bad=(None, {CANARY}, np.array([[1, 2, CANARY]]), np.array([[1.5, CANARY]])),
+        odd=(
+            (lambda x: [[3, 8], [5, x]], [[3, 8]]),
+            (lambda x: [[3, 8], x], [[3, 8]]),
+        ),
     ),
 )

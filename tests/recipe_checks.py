@@ -24,6 +24,7 @@ from ameles.noise import System, Tape
 from tests import one_run
 from tests.checks import require
 from tests.noise.sources import Stream
+from tests.odd_values import LARGE, ODD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +43,17 @@ class Sample:
     takes: tuple[type, ...] = ()
     # What a ledger sells, if not the recipe itself.
     sold: Any = None
+    # Where people's own values are inputs: inputs in which one person has a value, and the input
+    # that they count as if it is odd.
+    odd: tuple[tuple[Callable[[Any], Any], Any], ...] = ()
 
     def refused(self) -> tuple[Any, ...]:
-        """What no step takes; most of it tells the canary to whoever echoes it."""
+        """What no step takes; most of it tells the canary to whoever echoes it.
+
+        Of people's own values, only what is wrong about the whole input is refused.
+        """
+        if self.odd:
+            return self.bad
         c = self.canary
         plain = (float(c), str(c), str(c).encode(), Fraction(c), {"user": c}, {c}, object())
         wrong = [one for one in plain if not isinstance(one, self.takes)]
@@ -277,13 +286,30 @@ def nothing_tells_a_value(sample: Sample) -> None:
     run = sample.recipe.start(Tape(beyond=System.direct()))
     texts = [repr(sample.recipe), repr(run), str(run)]
     played(run, sample.canary if sample.told is None else sample.told)
-    texts += [repr(run), str(run)]
+    texts += [text for one in parts_of(run, {}) for text in (repr(one), str(one))]
     for bad in sample.refused():
         try:
             played(run, bad)
         except AmelesError as refusal:
             texts += chain(refusal)
     require(not any(str(sample.canary) in text for text in texts), "a value was told")
+
+
+def odd_values_count_nowhere(sample: Sample) -> None:
+    """One person's odd value raises nothing, and changes nothing that another would not."""
+    snapshot = sample.recipe.start(System(entropy=Stream("start"))).snapshot()
+
+    def outcome(x: Any) -> tuple[Any, bytes, str]:
+        run = sample.recipe.resume(snapshot, System(entropy=Stream("odd")))
+        released = played(run, x)
+        return released, run.snapshot(), repr(run)
+
+    for made, without in sample.odd:
+        expected = outcome(without)
+        for value in ODD:
+            require(outcome(made(value)) == expected, f"a {type(value).__name__} changed something")
+        for value in LARGE:
+            outcome(made(value))
 
 
 def no_cache_knows_an_input(sample: Sample) -> None:
@@ -330,6 +356,22 @@ def cached() -> dict[str, int]:
     return found
 
 
+def parts_of(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """A run and all objects of Ameles that can be reached from it, but those of the noise."""
+    if id(thing) in seen or isinstance(thing, type | np.ndarray | str | bytes | int | Tape):
+        return
+    seen[id(thing)] = thing
+    held: list[Any] = list(thing) if isinstance(thing, list | tuple | set) else []
+    held += thing.values() if isinstance(thing, dict) else []
+    if type(thing).__module__.startswith(("ameles.", "tests.")):
+        yield thing
+        slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
+        held += [*getattr(thing, "__dict__", {}).values()]
+        held += [getattr(thing, name, None) for name in slots if name != "__weakref__"]
+    for one in held:
+        yield from parts_of(one, seen)
+
+
 def chain(problem: BaseException | None) -> Iterator[str]:
     """What a traceback would show of an error and of those that led to it."""
     while problem is not None:
@@ -352,4 +394,5 @@ RECIPE_CHECKS: tuple[Callable[[Sample], None], ...] = (
     bad_inputs_change_nothing,
     nothing_tells_a_value,
     no_cache_knows_an_input,
+    odd_values_count_nowhere,
 )

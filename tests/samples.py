@@ -67,40 +67,50 @@ TABLE: dict[str, Any] = {
 }
 MOVED: dict[str, Any] = {**TABLE, "neighbours": "user-substitution"}
 ARRIVALS: tuple[Any, ...] = ([3, 3, 5], np.arange(USERS), [], range(4), 7)
-STRANGERS = ([USERS], [-1], [5, 10**30], [[1, 2]])
+# What is wrong about the whole input of a table of users.
+NO_LIST: tuple[Any, ...] = ({867}, {"user": 867}, np.full(3, 867.0), np.array([["867"]]))
 
 
 def table(recipe: Any) -> Sample:
-    return Sample(recipe=recipe, inputs=ARRIVALS, canary=867, bad=(*STRANGERS, None))
+    odd: Any = (
+        (lambda x: [3, x, 5], [3, 5]),
+        (lambda x: [x], []),
+        (lambda _: [3, USERS, -1, 10**30, 5], [3, 5]),
+    )
+    return Sample(recipe=recipe, inputs=ARRIVALS, canary=867, bad=NO_LIST, odd=odd)
 
 
 def continued(algorithm: Any) -> Continual:
     return continual(algorithm, horizon=8, epsilon=3, changes=2, jump=1, sensitivity=2)
 
 
+# No user, and users outside of the universe, in a step that takes one.
+ONE_USER: Any = ((lambda x: [x], None), (lambda _: USERS, None), (lambda _: -1, None))
+
+
 def distinct(algorithm: Any) -> tuple[Sample, ...]:
     """An estimator, and what is sold: it made continual, in three ways."""
     inputs = (3, 3, None, 5, 910)
-    bad = (USERS, -1, 10**30)
+    more: dict[str, Any] = {"inputs": inputs, "canary": 867, "bad": NO_LIST, "odd": ONE_USER}
     sold = continued(algorithm)
     fresh = Afresh(algorithm=algorithm, horizon=3, epsilon=3, sensitivity=2)
     return (
-        Sample(recipe=algorithm, inputs=inputs, canary=867, bad=bad, sold=sold),
-        Sample(recipe=sold, inputs=inputs, canary=867, bad=bad),
-        Sample(recipe=replace(fresh, horizon=9), inputs=inputs, canary=867, bad=bad),
-        Sample(recipe=replace(fresh, horizon=9, delta="1e-6"), inputs=inputs, canary=867, bad=bad),
-        Sample(recipe=Renewed(inner=fresh, horizon=9), inputs=inputs, canary=867, bad=bad),
+        Sample(recipe=algorithm, **more, sold=sold),
+        Sample(recipe=sold, **more),
+        Sample(recipe=replace(fresh, horizon=9), **more),
+        Sample(recipe=replace(fresh, horizon=9, delta="1e-6"), **more),
+        Sample(recipe=Renewed(inner=fresh, horizon=9), **more),
     )
 
 
 def often(algorithm: Any) -> tuple[Sample, ...]:
     """An estimator of how often users occurred, and what is sold: it, asked afresh."""
     inputs = (3, 3, None, 5, 910)
-    bad = (USERS, -1, 10**30)
+    more: dict[str, Any] = {"inputs": inputs, "canary": 867, "bad": NO_LIST, "odd": ONE_USER}
     fresh = Afresh(algorithm=algorithm, horizon=9, epsilon=3, sensitivity=algorithm.sensitivity)
     return (
-        Sample(recipe=algorithm, inputs=inputs, canary=867, bad=bad, sold=fresh),
-        Sample(recipe=fresh, inputs=inputs, canary=867, bad=bad),
+        Sample(recipe=algorithm, **more, sold=fresh),
+        Sample(recipe=fresh, **more),
     )
 
 
@@ -210,7 +220,8 @@ CHOICES = Sample(
 
 
 def local(recipe: Any) -> Sample:
-    return Sample(recipe=recipe, inputs=(3, None, 0, 2, 9), canary=8_675_309, bad=([3],))
+    odd: Any = ((lambda x: x, None),)
+    return Sample(recipe=recipe, inputs=(3, None, 0, 2, 9), canary=8_675_309, odd=odd)
 
 
 OTHERS: tuple[Sample, ...] = (
@@ -225,7 +236,11 @@ OTHERS: tuple[Sample, ...] = (
         inputs=([[1, 0, 1], [0, 1, 0], [1, 1, 1]],),
         canary=8_675_309,
         told=[[8_675_309, 0, 1], [0, 1, 0], [1, 1, 1]],
-        bad=(None, 3, [[1, 0], [0, 1], [1, 1]], [[1, 0, 1], [0, 1]]),
+        bad=(None, 3, np.ones((3, 2), dtype=np.int64), [[1, 0, 1], [0, 1, 8_675_309]]),
+        odd=(
+            (lambda x: [[1, 0, 1], x, [1, 1, 1]], [[1, 0, 1], [0, 0, 0], [1, 1, 1]]),
+            (lambda x: [[1, 0, 1], [0, x, 1], [1, 1, 1]], [[1, 0, 1], [0, 0, 0], [1, 1, 1]]),
+        ),
     ),
     SERIES,
     CHOICES,

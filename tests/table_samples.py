@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ameles.mechanisms.interactive.multiplicative_weights import MultiplicativeWeights
 from ameles.mechanisms.one_shot.k_projected import ProjectedQueries
 from ameles.mechanisms.one_shot.mwem import SyntheticTable
@@ -44,7 +46,8 @@ TABLES: tuple[Sample, ...] = (
         inputs=([3, 10**6, 5, 9, 10],),
         canary=8_675_309,
         told=[8_675_309, 1, 2, 3, 4],
-        bad=(None, [3], [1, 2, 3, 4, 5.0]),
+        bad=(None, [3], np.array([1, 2, 3, 4, 8_675_309.0]), {8_675_309}),
+        odd=((lambda x: [3, 10**6, 5, x, 10], [3, 10**6, 5, 0, 10]),),
     ),
     Sample(
         # enough rows that the two tables differ in their smooth sensitivity
@@ -53,6 +56,7 @@ TABLES: tuple[Sample, ...] = (
         canary=8_675_309,
         told=[8_675_309] * 51 + [0] * 50,
         bad=(None, [3], [1, 2, 3, 4]),
+        odd=((lambda x: [*range(100), x], [*range(100), 0]),),
     ),
     Sample(
         recipe=ProposeTestRelease(epsilon=1, delta="1e-3", proposed=2, neighbours="add-remove"),
@@ -67,6 +71,7 @@ TABLES: tuple[Sample, ...] = (
         canary=8_675_309,
         told=[8_675_309, 1, 2],
         bad=(None, [3], [1, 2, 3, 4]),
+        odd=((lambda x: [3, x, 5], [3, 0, 5]),),
     ),
     Sample(
         recipe=SmallDatabase(
@@ -89,6 +94,7 @@ TABLES: tuple[Sample, ...] = (
         inputs=([[1, 3], [1, -2048]],),
         canary=8_675_309,
         told=[[1, 8_675_309]],
-        bad=(None, [3], [[1, 2, 3]], [[1.0, 8_675_309.0]]),
+        bad=(None, np.array([[1, 2, 8_675_309]]), np.array([[1.0, 8_675_309.0]]), {8_675_309}),
+        odd=((lambda x: [[1, 3], [1, x]], [[1, 3]]), (lambda x: [[1, 3], x], [[1, 3]])),
     ),
 )

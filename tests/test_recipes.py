@@ -10,8 +10,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 import pytest
 
+from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
-from ameles.mechanisms.catalogue import MECHANISMS
+from ameles.mechanisms.catalogue import COUNTERS, MECHANISMS
 from ameles.mechanisms.pan_private.density import Density, DensityRun
 from ameles.mechanisms.pan_private.estimate import Estimate, EstimateError
 from ameles.mechanisms.snapshot import State, pack
@@ -26,6 +27,40 @@ from tests.samples import SAMPLES, TABLE, table
 
 def test_every_mechanism_has_a_sample() -> None:
     assert {type(sample.recipe) for sample in SAMPLES} == set(MECHANISMS)
+
+
+# Their inputs are no people's values but what a caller computed of them: a sum, a score, a count, a
+# query with its exact answer.  A wrong kind of these is the caller's error, and refused.
+COMPUTED = {
+    *(kind.__name__ for kind in COUNTERS),
+    "ChoiceSeries",
+    "ExponentialMechanism",
+    "GaussianMechanism",
+    "GeometricMechanism",
+    "GradientCounter",
+    "HistogramMechanism",
+    "KeyCounts",
+    "KeyDiscovery",
+    "KeySelection",
+    "LaplaceMechanism",
+    "LaplaceSeries",
+    "MultiplicativeWeights",
+    "NoisyMax",
+    "NoisyTopK",
+    "PeeledTopK",
+    "PermuteAndFlip",
+    "ProjectedQueries",
+    "ProposeTestRelease",
+    "SmallDatabase",
+    "SparseVector",
+    "SyntheticTable",
+    "WindowMonitor",
+    "WindowMonitors",
+}
+
+
+def test_every_mechanism_that_takes_people_s_values_is_given_odd_ones() -> None:
+    assert {type(one.recipe).__name__ for one in SAMPLES if not one.odd} == COMPUTED
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample.recipe).__name__)
@@ -118,6 +153,15 @@ class Remembers(DensityRun):
         offset_type(int(np.sum(users)) % 61)
 
 
+class Shocked(DensityRun):
+    """Refuses an input in which one user is odd."""
+
+    def add(self, users: Any) -> None:
+        if isinstance(users, list) and not all(isinstance(one, int) for one in users):
+            raise BadInput("Somebody is odd.")
+        super().add(users)
+
+
 class Immortal(DensityRun):
     """Does not ask whether it may go on."""
 
@@ -159,18 +203,33 @@ BROKEN: dict[Callable[[Sample], None], Sample] = {
     recipe_checks.bad_inputs_change_nothing: running(Hasty),
     recipe_checks.nothing_tells_a_value: running(Talkative),
     recipe_checks.no_cache_knows_an_input: running(Remembers),
+    recipe_checks.odd_values_count_nowhere: running(Shocked),
 }
 
 
 @pytest.mark.parametrize("check", RECIPE_CHECKS, ids=lambda check: check.__name__)
 def test_every_check_rejects_its_broken_recipe(check: Callable[[Sample], None]) -> None:
-    with pytest.raises(CheckFailed):
+    with pytest.raises((CheckFailed, BadInput)):
         check(BROKEN[check])
 
 
 @pytest.mark.parametrize("check", RECIPE_CHECKS[3:], ids=lambda check: check.__name__)
 def test_a_broken_recipe_s_mother_passes(check: Callable[[Sample], None]) -> None:
     check(running(DensityRun))
+
+
+def test_a_value_in_what_a_run_holds_is_told() -> None:
+    @dataclass
+    class Note:
+        users: object
+
+    class Noting(DensityRun):
+        def add(self, users: object) -> None:
+            super().add(users)
+            self._notes = {"last": [Note(users)]}
+
+    with pytest.raises(CheckFailed, match="told"):
+        recipe_checks.nothing_tells_a_value(running(Noting))
 
 
 def test_the_run_that_crosses_a_fork_is_named_among_others() -> None:

@@ -21,11 +21,30 @@ from tests.recipe_checks import Sample
 
 CANARY = 8_675_309
 THREE: dict[str, Any] = {"epsilon": "1/3", "agents": 3, "neighbours": "replace"}
-BAD = (None, 3, [3], [1, 2, 3, 4], np.array([1.0, 2.0, 3.0]), [[1], [2, 3], [4]])
+# What is wrong about the whole input: no list, another number of agents, an array of another type.
+BAD = (
+    None,
+    3,
+    str(CANARY),
+    {"user": CANARY},
+    {CANARY},
+    [3],
+    [CANARY] * 4,
+    np.array([1.0, 2.0, CANARY]),
+    np.array([str(CANARY)] * 3),
+    np.full((3, 2, 1), CANARY),
+)
 
 
 def reported(recipe: Any) -> Sample:
-    return Sample(recipe=recipe, inputs=([1, 0, 1],), canary=CANARY, told=[CANARY, 0, 1], bad=BAD)
+    return Sample(
+        recipe=recipe,
+        inputs=([1, 0, 1],),
+        canary=CANARY,
+        told=[CANARY, 0, 1],
+        bad=BAD,
+        odd=((lambda x: [1, x, 1], [1, 0, 1]), (lambda x: (x, 1, 0), [0, 1, 0])),
+    )
 
 
 def valued(recipe: Any) -> Sample:
@@ -35,7 +54,12 @@ def valued(recipe: Any) -> Sample:
         inputs=([[3, 1], [0, 2], [1, 1]],),
         canary=CANARY,
         told=told,
-        bad=(*BAD, [[1, 2, 3]] * 3),
+        bad=(*BAD, np.ones((3, 3), dtype=np.int64)),
+        odd=(
+            (lambda x: [[3, 1], x, [1, 1]], [[3, 1], [0, 0], [1, 1]]),
+            (lambda x: [[3, 1], [2, x], [1, 1]], [[3, 1], [0, 0], [1, 1]]),
+            (lambda x: [[3, 1], [2, 1, x], [1, 1]], [[3, 1], [0, 0], [1, 1]]),
+        ),
     )
 
 

@@ -137,12 +137,12 @@ def test_rows_outside_of_the_grid_are_clamped() -> None:
     [
         None,
         ([[1, 2]], [1, 0]),
-        ([[1, 2, 3]], [1]),
-        ([[1.0, 2.0]], [1]),
-        ([[1], [1, 2]], [1, 1]),
-        ([[1, 2]], [0.5]),
-        ([[1, 2]], [[1]]),
-        (["12"], [1]),
+        (np.array([[1, 2, 3]]), [1]),
+        (np.array([[1.0, 2.0]]), [1]),
+        (np.array([1, 2]), [1, 1]),
+        ([[1, 2]], np.array([0.5])),
+        ([[1, 2]], np.array([[1]])),
+        ("12", [1]),
     ],
 )
 def test_what_is_no_table_is_refused(given: Any) -> None:
@@ -150,7 +150,9 @@ def test_what_is_no_table_is_refused(given: Any) -> None:
         perceptron().start(Zero()).step(given)
 
 
-@pytest.mark.parametrize("rows", [None, [1, 2], [[1.5]], [[1, 2]], [[1], [2, 3]]])
+@pytest.mark.parametrize(
+    "rows", [None, np.array([1, 2]), np.array([[1.5]]), np.array([[1, 2]]), {1}]
+)
 def test_what_is_no_table_of_a_mixture_is_refused(rows: Any) -> None:
     recipe = Mixture(epsilon=1, rounds=1, features=1, grid=7, groups=2, neighbours="replace")
     with pytest.raises(BadInput):
@@ -164,4 +166,4 @@ def test_a_table_without_rows_is_a_table() -> None:
     recipe = Mixture(epsilon=1, rounds=1, features=2, grid=7, groups=1, neighbours="add-remove")
     assert recipe.start(Zero()).step([]).shares == (1.0,)
     with pytest.raises(BadInput, match="2 columns"):
-        recipe.start(Zero()).step([[]])
+        recipe.start(Zero()).step(np.zeros((1, 0), dtype=int))

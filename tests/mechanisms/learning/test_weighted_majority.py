@@ -156,7 +156,7 @@ def test_a_resumed_run_goes_on_within_its_epoch() -> None:
     assert len(expected) == 7
 
 
-@pytest.mark.parametrize("losses", [None, 3, [1], [1.0, 2.0], [[1, 2]], [[1], [1, 2]]])
+@pytest.mark.parametrize("losses", [None, 3, [1], np.array([1.0, 2.0]), [[1, 2]], {1, 2}])
 def test_losses_of_another_shape_are_refused(losses: Any) -> None:
     run = WeightedMajority(rho=1, experts=2, horizon=2).start(Zero())
     with pytest.raises(BadInput, match="2 whole numbers"):

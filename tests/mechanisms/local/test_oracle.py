@@ -6,7 +6,6 @@ import copy
 import itertools
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -77,11 +76,8 @@ def test_what_is_no_user_or_budget_is_refused() -> None:
             oracle(user, WEAK)
         with pytest.raises(BadInput):
             oracle.spent(user)
-    halves: Any = [1.5]
     with pytest.raises(BadInput):
         LocalOracle([1], cap=0, noise=Zero())
-    with pytest.raises(BadInput):
-        LocalOracle(halves, cap=1, noise=Zero())
 
 
 def test_a_table_that_states_its_own_loss_is_refused() -> None:

@@ -234,9 +234,7 @@ def test_lists_arrays_and_single_users_are_the_same(kind: Any) -> None:
 
 
 @together("kind", KINDS)
-@together(
-    "values", [3, "012", b"01", {0, 1}, np.zeros((2, 2), int), np.zeros(2), [0.0], [True], ["1"]]
-)
+@together("values", [3, "012", b"01", {0, 1}, np.zeros((2, 2), int), np.zeros(2), {0: 1}])
 def test_what_is_no_list_of_values_is_refused(kind: Any, values: Any) -> None:
     tape = Tape()
     run = kind(categories=5, epsilon=1).start(tape)

@@ -14,6 +14,7 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.loss import Approx, Pure
+from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.one_shot.local_sensitivity import (
     ROUNDING,
     MedianSpread,
@@ -22,6 +23,7 @@ from ameles.mechanisms.one_shot.local_sensitivity import (
 from ameles.mechanisms.one_shot.smooth_median import SmoothMedian
 from ameles.noise import System, Tape, Zero
 from tests.noise.sources import Stream
+from tests.recipe_checks import cached
 
 TOP = 3  # values 0 to 3
 TABLES: list[tuple[int, ...]] = list(multisets(range(TOP + 1), 5))
@@ -223,3 +225,13 @@ def test_what_is_refused(changes: dict[str, Any], words: str | None) -> None:
         return
     with pytest.raises(BadInput, match=words):
         replace(RECIPE, **changes)
+
+
+@pytest.mark.parametrize("rows", [[500_000] * 21, [0, 3] * 10 + [5], list(range(21)), [7] * 21])
+def test_the_error_with_delta_is_the_exact_quantile_and_is_not_remembered(rows: Any) -> None:
+    recipe = SmoothMedian(epsilon=9, delta="1e-3", rows=21, largest=10**9, neighbours="replace")
+    error = recipe.error_for(rows)
+    before = cached()
+    bounds = [error.bound(1, beta) for beta in (0.9, 0.5, 0.05, 1e-9)]
+    assert cached() == before
+    assert bounds == [laplace_sum.quantile(1, error.scale, beta) for beta in (0.9, 0.5, 0.05, 1e-9)]

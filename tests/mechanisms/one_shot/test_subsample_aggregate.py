@@ -85,7 +85,7 @@ def test_the_error_holds() -> None:
     assert beyond < 20
 
 
-@pytest.mark.parametrize("bad", [3, [1, 2], [1.0, 2, 3], None])
+@pytest.mark.parametrize("bad", [3, [1, 2], np.ones(3), None])
 def test_what_a_step_takes(bad: object) -> None:
     with pytest.raises(BadInput):
         SMALL.start(Zero()).step(bad)

@@ -220,23 +220,24 @@ def test_drawn_bits_are_where_they_belong_and_nowhere_else(relation: Neighbours)
         } == set()
 
 
-@pytest.mark.parametrize("kind", ["i4", "u8"])  # they are widened to 64 bits, with a sign
-def test_users_and_amounts_that_are_not_as_wide_are_wiped(kind: str) -> None:
-    given = np.array([3, 5], dtype=kind)
-    for take, most in ((entries.indices, 9), (entries.amounts, 2)):
+@pytest.mark.parametrize("kind", ["i8", "i4", "u8"])
+def test_users_and_amounts_are_wiped_whatever_their_width(kind: str) -> None:
+    given, by = np.array([3, 5], dtype=kind), np.array([7, 6], dtype=kind)
+    for universe, kept in ((9, [3, 5]), (4, [3])):
         with Leftovers() as left:
-            taken = take(given, most)
-        assert taken.tolist() == [3, 5]
-        assert left.numbers({3, 5}, but=[given, taken]) == set()
+            taken = entries.indices(given, universe)
+            users, moves = entries.changes(given, by, universe)
+        assert taken.tolist() == users.tolist() == kept
+        mine = [given, by, taken, users, moves]
+        assert left.numbers({3, 5, 7, 6}, but=mine) == set()
     assert given.tolist() == [3, 5], "what the caller has is the caller's"
 
 
-def test_users_and_amounts_that_are_refused_are_wiped() -> None:
-    given = np.array([7, 2**64 - 1], dtype=np.uint64)
-    for take, most in ((entries.indices, 8), (entries.amounts, 2)):
-        with Leftovers() as left, pytest.raises(BadInput):
-            take(given, most)
-        assert left.numbers({7}, but=[given]) == set()
+def test_users_whose_amounts_are_refused_are_wiped() -> None:
+    given = np.array([7, 5])
+    with Leftovers() as left, pytest.raises(BadInput):
+        entries.changes(given, np.array([1.0, 2.0]), 9)
+    assert left.numbers({7, 5}, but=[given]) == set()
 
 
 def test_offsets_that_are_rejected_are_wiped() -> None:

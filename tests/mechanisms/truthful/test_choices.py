@@ -10,6 +10,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ameles.core.exceptions import BadInput
@@ -254,7 +255,7 @@ def test_what_is_refused(given: dict[str, Any], why: str) -> None:
         PunishingMechanism(**{**fine, **given})
 
 
-@pytest.mark.parametrize("reports", [[0], [0.0, 1.0], "01", [[0], [1]], [[0], [1, 2]], None])
+@pytest.mark.parametrize("reports", [[0], np.zeros(2), "01", np.zeros((2, 1), int), {0, 1}, None])
 def test_reports_of_another_shape_are_refused(reports: Any) -> None:
     with pytest.raises(BadInput, match="one whole number for each of 2 agents"):
         TwoOutcomeVote(epsilon=1, agents=2, neighbours="replace").start(Recorded()).step(reports)

@@ -4,13 +4,15 @@ Theorem      Dwork-Naor-Pitassi-Rothblum 2010 mention it (catalogue 22): one cou
              the list is ordered by noisy counts.  A request that is replaced by another moves two
              counts by one.  The order is post-processing, so the guarantee is the counters'
 Neighbours   one request is replaced
+Public       the order, before and after each request.  A request gives nothing back: its place in
+             the order would name its item
 Error        two items can be in the wrong order only while their counts differ by less than twice
              the error of the counts
 
 >>> from ameles.noise import Zero
 >>> items = AccessList(list_counter(epsilon=1, items=3, horizon=8).start(Zero()))
->>> [items.request(2), items.request(2), items.request(1)]  # places in the list, from 1
-[3, 1, 3]
+>>> for item in (2, 2, 1):
+...     items.request(item)
 >>> items.order
 (2, 1, 0)
 """
@@ -21,6 +23,7 @@ import numpy as np
 
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import Exact, whole
+from ameles.mechanisms.clamped import whole_number
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 
@@ -53,17 +56,19 @@ class AccessList:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The items as they stand, the first in front."""
+        """The items as they stand, the first in front: public."""
         return self._order
 
-    def request(self, item: int) -> int:
-        """The place at which the item was found; then the list is ordered anew."""
-        if item not in self._order:
-            last = len(self._order) - 1
-            raise BadInput(f"An item must be a whole number from 0 to {last}.")
-        place = self._order.index(item) + 1
+    def request(self, item: object) -> None:
+        """Counts one request, and orders the list anew.
+
+        What is no item counts nowhere; it takes a step as any other request, since a refusal would
+        tell.  Look up the item in ``order`` before, if you serve the request: its place is as
+        secret as the request.
+        """
+        number = whole_number(item)
         change = np.zeros(len(self._order), dtype=np.int64)
-        change[self._order[place - 1]] = 1
+        if number is not None and 0 <= number < len(self._order):
+            change[number] = 1
         counts = np.asarray(self._run.step(change))
         self._order = tuple(np.argsort(-counts, kind="stable").tolist())
-        return place

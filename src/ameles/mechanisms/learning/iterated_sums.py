@@ -20,9 +20,9 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Norm
 from ameles.core.loss import Pure
 from ameles.core.parameters import Epsilon, Whole
-from ameles.mechanisms.clamped import clamped
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.one_shot.one_shot import TWO_MOVE, Look
-from ameles.noise.arrays import IntArray
+from ameles.noise.arrays import BoolArray, IntArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Model = TypeVar("Model")
@@ -60,30 +60,24 @@ class IteratedSums(Look[Model], Generic[Model]):
         return self.reach * self.rounds / self.epsilon
 
 
-def features_of(x: object, columns: int, low: int, high: int) -> IntArray:
-    """Rows of whole numbers, clamped to a range; the error reveals no value.
+def features_of(x: object, columns: int, low: int, high: int) -> tuple[IntArray, BoolArray]:
+    """Rows of whole numbers, clamped to a range, and which of them count: odd ones do not.
 
-    >>> features_of([[3, -9]], 2, 0, 5)
+    >>> rows, sound = features_of([[3, -9], [1, None]], 2, 0, 5)
+    >>> rows[sound]
     array([[3, 0]])
     """
-    rows = clamped(x, low, high, refuse=partial(_not, columns))
-    if not rows.size:  # no rows are a table, too
-        rows = rows.reshape(-1, columns) if rows.ndim < 2 else rows
-    if rows.ndim != 2 or rows.shape[1] != columns:
-        raise _not(columns, f"an array with shape {rows.shape}")
-    return rows
+    return reports(x, low, high, width=columns, refuse=partial(_not, columns))
 
 
-def labels_of(y: object, count: int) -> IntArray:
-    """Labels of -1 and 1: what is above zero is 1."""
+def labels_of(y: object, count: int) -> tuple[IntArray, BoolArray]:
+    """Labels of -1 and 1: what is above zero is 1; and which of them are labels."""
 
     def refused(got: str) -> BadInput:
         return BadInput(f"There must be one label, true or false, for each row. Got {got} instead.")
 
-    labels = clamped(y, -1, 1, refuse=refused)
-    if labels.shape != (count,):
-        raise refused(f"an array with shape {labels.shape}")
-    return np.where(labels > 0, 1, -1)
+    labels, sound = reports(y, -1, 1, count=count, refuse=refused)
+    return np.where(labels > 0, 1, -1), sound
 
 
 def _not(columns: int, got: str) -> BadInput:

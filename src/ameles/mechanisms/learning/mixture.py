@@ -79,7 +79,8 @@ class Mixture(IteratedSums[MixtureModel]):
         return GeometricError(Fraction(self.scale), self.groups)
 
     def checked(self, x: object) -> IntArray:
-        return features_of(x, self.features, 0, self.grid)
+        rows, sound = features_of(x, self.features, 0, self.grid)
+        return rows[sound]
 
     def release(self, x: IntArray, noise: Noise) -> MixtureModel:
         model = self._first()

@@ -59,8 +59,9 @@ class Perceptron(IteratedSums[Floats]):
 
     def checked(self, x: object) -> tuple[IntArray, IntArray]:
         given, told = pair(x, "rows", "their labels")
-        rows = features_of(given, self.features, -self.grid, self.grid)
-        return rows, labels_of(told, len(rows))
+        rows, sound = features_of(given, self.features, -self.grid, self.grid)
+        labels, known = labels_of(told, len(rows))
+        return rows[sound & known], labels[sound & known]
 
     def release(self, x: tuple[IntArray, IntArray], noise: Noise) -> Floats:
         rows, labels = x

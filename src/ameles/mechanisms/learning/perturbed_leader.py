@@ -28,7 +28,7 @@ import numpy as np
 from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.core.parameters import Exact, exact, whole
-from ameles.mechanisms.clamped import clamped
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.counters.recipe import CounterRecipe, CounterRun
 from ameles.mechanisms.pan_private.counter import PanPrivateCounter
 from ameles.noise.arrays import IntArray
@@ -83,9 +83,7 @@ class PerturbedLeader:
 
     def step(self, costs: object) -> int:
         """The expert to follow in this step, chosen before the costs of the step are added."""
-        given = clamped(costs, 0, self._grid, refuse=self._not)
-        if given.shape != (self._experts,):
-            raise self._not(f"an array with shape {given.shape}")
+        given, _ = reports(costs, 0, self._grid, count=self._experts, refuse=self._not)
         chosen = self._leader()
         self._costs = np.asarray(self._run.step(given))
         return chosen

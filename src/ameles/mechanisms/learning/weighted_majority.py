@@ -46,7 +46,7 @@ from ameles.core.guarantee import (
 from ameles.core.loss import Concentrated
 from ameles.core.noise import Noise
 from ameles.core.parameters import Number, OptionalHorizon, Switch, Whole
-from ameles.mechanisms.clamped import clamped
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.snapshot import State
 from ameles.mechanisms.stepped import SteppedRun
@@ -140,10 +140,7 @@ class WeightedMajorityRun(SteppedRun[object, int]):
     def _checked(self, x: object) -> IntArray:
         grid = self._recipe.grid
         low = -grid if self._recipe.signed else 0
-        losses = clamped(x, low, grid, refuse=self._not)
-        if losses.shape != (self._recipe.experts,):
-            raise self._not(f"an array with shape {losses.shape}")
-        return losses
+        return reports(x, low, grid, count=self._recipe.experts, refuse=self._not)[0]
 
     def _not(self, got: str) -> BadInput:
         return BadInput(

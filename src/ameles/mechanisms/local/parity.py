@@ -46,6 +46,7 @@ from ameles.core.guarantee import Neighbours, Norm, Relation
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Whole, refuse
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.local.odds import EpsilonOrOdds, LocalEpsilon, Odds
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray
@@ -90,18 +91,16 @@ class ParityLearner(EpsilonOrOdds, Look["tuple[int, ...] | None"]):
         return ParityError(self.bits, self.examples, float(self.keep))
 
     def checked(self, x: object) -> IntArray:
-        """Rows of bits, the label last."""
-        try:
-            rows = np.asarray(x)
-        except ValueError:
-            rows = np.empty(0)
-        shape = (self.examples, self.bits + 1)
-        if rows.dtype.kind not in "iu" or rows.shape != shape:
-            raise BadInput(
-                f"The examples must be {shape[0]} rows of {shape[1]} bits, the label last.",
-                tip="a list of rows, or an array of integers",
-            )
-        return rows.astype(np.int64) & 1
+        """Rows of bits, the label last; an odd row has zeros, which every parity agrees with."""
+        rows, _ = reports(x, 0, 1, count=self.examples, width=self.bits + 1, refuse=self._not)
+        return rows
+
+    def _not(self, got: str) -> BadInput:
+        return BadInput(
+            f"The examples must be {self.examples} rows of {self.bits + 1} bits, the label last. "
+            f"Got {got} instead.",
+            tip="a list of rows, or an array of integers",
+        )
 
     def release(self, x: IntArray, noise: Noise) -> tuple[int, ...] | None:
         """A parity that agrees with the examples that were kept, or None."""

@@ -22,7 +22,7 @@ bias.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -34,13 +34,13 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, Contribution, Guarantee, Intrusions, Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.local.frequencies import Frequencies, FrequencyError
 from ameles.mechanisms.local.odds import EpsilonOrOdds
 from ameles.mechanisms.mechanism import Mechanism
 from ameles.mechanisms.pan_private.erase import wipe
 from ameles.mechanisms.run import Run, Turn
 from ameles.mechanisms.snapshot import State
-from ameles.mechanisms.stepped import integer
 from ameles.noise.arrays import IntArray
 
 # How many draws are held at a time.
@@ -183,19 +183,18 @@ class LocalRun(Run[Any, Any]):
 
 
 def whole_values(xs: object) -> IntArray:
-    """Whole numbers in an array of their own, -1 for None; errors tell types, never values."""
-    if isinstance(xs, np.ndarray):
-        if xs.dtype.kind not in "iu" or xs.ndim != 1:
-            raise _not_values(f"an array of {xs.dtype} with {xs.ndim} dimensions")
+    """Whole numbers in an array of their own, -1 for anything else; errors tell types, never
+    values."""
+    if type(xs) is np.ndarray and xs.dtype.kind in "iu" and xs.ndim == 1:
         largest = LARGEST if xs.dtype.kind == "i" else np.uint64(LARGEST)
         narrow = np.minimum(xs, largest)
         numbers: IntArray = narrow.astype(np.int64)
         wipe(narrow)
         return numbers
-    if not isinstance(xs, Sequence) or isinstance(xs, str | bytes):
-        raise _not_values(f"a {type(xs).__name__}")
-    given = [UNLISTED if x is None else integer(x, "value") for x in xs]
-    return np.array([max(-LARGEST, min(x, LARGEST)) for x in given], dtype=np.int64)
+    numbers, sound = reports(xs, -LARGEST, LARGEST, refuse=_not_values)
+    np.copyto(numbers, UNLISTED, where=~sound)
+    wipe(sound)
+    return numbers
 
 
 def _not_values(got: str) -> BadInput:

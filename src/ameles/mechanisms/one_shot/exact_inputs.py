@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from ameles.core.exceptions import BadInput
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.stepped import integer
 from ameles.noise.arrays import IntArray
 from ameles.noise.sampler import wrapped
@@ -31,6 +33,17 @@ def numbers(x: object, width: int | None) -> IntArray:
     if not isinstance(x, list | tuple) or len(x) != width:
         raise _not(width, f"a {type(x).__name__}")
     return np.array([wrapped(integer(one, "number")) for one in x], dtype=np.int64)
+
+
+def rows_of(x: object, rows: int, largest: int) -> IntArray:
+    """One number of each of a public number of rows, clamped to 0 to ``largest``.
+
+    A row that is no whole number counts as 0: a refusal would tell that somebody has one.
+
+    >>> rows_of([3, None, 10**30], 3, 9)
+    array([3, 0, 9])
+    """
+    return reports(x, 0, largest, count=rows, refuse=partial(_not, rows))[0]
 
 
 def grid_units(x: object, width: int | None, granularity: Fraction) -> IntArray:

@@ -23,6 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ameles.mechanisms.one_shot.exact_inputs import rows_of
 from ameles.noise.arrays import IntArray
 from ameles.noise.enclosure import exp_minus
 
@@ -34,10 +35,11 @@ MARGIN = 1e-9
 
 
 class MedianSpread:
-    """The sorted values of a table of odd length, clamped to [0, largest]."""
+    """The sorted values of a table of odd length, clamped to [0, largest]; what is no whole number
+    counts as 0."""
 
     def __init__(self, values: Sequence[int] | IntArray, *, largest: int) -> None:
-        inside = np.clip(np.sort(np.asarray(values, dtype=np.int64)), 0, largest)
+        inside = np.sort(rows_of(values, len(values), largest))
         self.rows = len(inside)
         self.largest = largest
         self._padded: IntArray = np.concatenate(([0], inside, [largest]))

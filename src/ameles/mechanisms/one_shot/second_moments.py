@@ -11,7 +11,8 @@ Error        that of the noise on each sum; what follows for coefficients, eigen
              directions is in ``regression``
 Memory       nothing is kept
 
-Values beyond their bounds are clamped.  The number of rows is not public: a column of ones
+Values beyond their bounds are clamped.  A row with anything but whole numbers counts nowhere.
+The number of rows is not public: a column of ones
 with bound 1 gives it, with noise.
 
 >>> from ameles.noise import Zero
@@ -28,11 +29,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours, Norm
 from ameles.core.noise import Noise
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.one_shot.gaussian import GaussianLookError
 from ameles.mechanisms.one_shot.geometric import GeometricError
 from ameles.mechanisms.one_shot.laplace_or_gaussian import LaplaceOrGaussian
@@ -112,27 +113,18 @@ class SecondMoments(LaplaceOrGaussian[IntArray]):
         return GaussianLookError(float(self.variance), self.entries)
 
     def checked(self, x: object) -> IntArray:
-        rows = self._rows(x)
-        if rows is None or rows.dtype.kind not in "iu" or rows.shape[1:] != (self.columns,):
-            raise BadInput(
-                f"The input must be rows of {self.columns} whole numbers.",
-                why="nothing private may meet a float: its rounding can leak",
-                tip="an array of integers with a row for each unit, on a grid of your choice",
-            )
+        widest = max(self.bounds)
+        rows, _ = reports(x, -widest, widest, width=self.columns, refuse=self._not)
         limits = np.array(self.bounds, dtype=np.int64)
-        inside = np.asarray(np.clip(rows, -limits, limits), dtype=np.int64)
+        inside = np.clip(rows, -limits, limits)  # the zeros of an odd row add nothing
         return np.asarray((inside.T @ inside)[np.triu_indices(self.columns)], dtype=np.int64)
 
-    def _rows(self, x: object) -> NDArray[np.generic] | None:
-        """The input as an array; None if it is not one.  A table may have no rows."""
-        if isinstance(x, np.ndarray):
-            return x
-        if not isinstance(x, list | tuple):
-            return None
-        try:
-            return np.asarray(x) if x else np.zeros((0, self.columns), dtype=np.int64)
-        except ValueError:  # rows of different lengths
-            return None
+    def _not(self, got: str) -> BadInput:
+        return BadInput(
+            f"The input must be rows of {self.columns} whole numbers. Got {got} instead.",
+            why="nothing private may meet a float: its rounding can leak",
+            tip="an array of integers with a row for each unit, on a grid of your choice",
+        )
 
     def release(self, x: IntArray, noise: Noise) -> IntArray:
         return self.measured(x, noise)

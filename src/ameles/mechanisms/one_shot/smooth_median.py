@@ -29,7 +29,7 @@ claims 2 epsilon: its delta there is .130 for epsilon = 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -39,9 +39,8 @@ from ameles.core.guarantee import Neighbours, Norm
 from ameles.core.loss import Approx, Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Number, Whole
-from ameles.mechanisms.laplace import equal_sums as laplace_sum
 from ameles.mechanisms.one_shot import secret_scale
-from ameles.mechanisms.one_shot.exact_inputs import numbers
+from ameles.mechanisms.one_shot.exact_inputs import rows_of
 from ameles.mechanisms.one_shot.local_sensitivity import (
     ROUNDING,
     MedianSpread,
@@ -109,7 +108,7 @@ class SmoothMedian(Look[int]):
     def error_for(self, values: object) -> SmoothMedianError:
         """The error on this table.  It is secret for real tables; use made-up tables for
         planning."""
-        return SmoothMedianError(self, self.scale_for(numbers(values, self.rows)))
+        return SmoothMedianError(self, self.scale_for(rows_of(values, self.rows, self.largest)))
 
     @property
     def error(self) -> SmoothMedianError:
@@ -117,7 +116,7 @@ class SmoothMedian(Look[int]):
         return SmoothMedianError(self, 2 * self.largest / self.epsilon)
 
     def checked(self, x: object) -> IntArray:
-        return numbers(x, self.rows)
+        return rows_of(x, self.rows, self.largest)
 
     def release(self, x: IntArray, noise: Noise) -> int:
         spread = MedianSpread(x, largest=self.largest)
@@ -138,14 +137,16 @@ class SmoothMedianError:
     """The tail of the noise at one scale, which is the table's."""
 
     recipe: SmoothMedian
-    scale: Fraction
+    scale: Fraction = field(repr=False)  # of a real table it is secret
 
     @checks_step
     def bound(self, t: int, beta: float) -> float:
         """The release is this close with probability at least 1 - beta."""
         recipe = self.recipe
         if recipe.delta:
-            return min(recipe.largest, laplace_sum.quantile(1, self.scale, beta))
+            # the least k with 2 a^(k+1) / (1 + a) <= beta, a = exp(-1 / scale); not remembered
+            rest = math.log(2) - math.log1p(math.exp(-1 / float(self.scale))) - math.log(beta)
+            return min(recipe.largest, max(0, math.ceil(float(self.scale) * rest - 1e-9) - 1))
         # the release is rounded: a whole number is off by at most the noise and a half
         noise = float(self.scale) / math.tan(math.pi * beta / 2)
         return min(recipe.largest, math.floor(noise * (1 + 1e-12) + 0.5))

@@ -36,7 +36,7 @@ from ameles.core.guarantee import Norm
 from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Epsilon, Whole
-from ameles.mechanisms.one_shot.exact_inputs import numbers
+from ameles.mechanisms.one_shot.exact_inputs import rows_of
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray
 
@@ -77,7 +77,7 @@ class SubsampleAggregate(Look[int]):
         return RankError(self.epsilon, self.largest)
 
     def checked(self, x: object) -> IntArray:
-        return np.clip(np.sort(numbers(x, self.blocks)), 0, self.largest)
+        return np.sort(rows_of(x, self.blocks, self.largest))
 
     def release(self, x: IntArray, noise: Noise) -> int:
         places = np.unique(x)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ameles.core.exceptions import BadInput
-from ameles.noise.arrays import IntArray
+from ameles.mechanisms.clamped import one_or_many, reports
+from ameles.mechanisms.pan_private.erase import wipe
+from ameles.noise.arrays import BoolArray, IntArray
 
 # Draws and indices of this many entries stay in the cache.
 CHUNK = 1 << 16
@@ -17,62 +20,69 @@ Entries: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
 def indices(users: object, universe: int) -> IntArray:
-    """The users who occur, in a copy that the caller wipes; anything else is refused."""
+    """The users who occur, in a copy that the caller wipes.
+
+    Who does not belong to the universe counts nowhere, and so does what is no whole number: a
+    refusal would tell that somebody wrote it.
+
+    >>> indices([3, 9, None, "5", 2], 5).tolist(), indices(4, 5).tolist()
+    ([3, 2], [4])
+    """
+    places, inside = _read(users, -1, universe, None, _not_indices)
+    _keep_inside(places, inside, universe)
+    kept = places[inside]
+    wipe(places, inside)
+    return kept
+
+
+def changes(users: object, by: object, universe: int) -> tuple[IntArray, IntArray]:
+    """The users who change, and by how much, in copies that the caller wipes.
+
+    What counts nowhere is left out of both.
+    """
+    places, inside = _read(users, -1, universe, None, _not_indices)
     try:
-        given = np.atleast_1d(np.array(users))
-    except ValueError:  # rows of different lengths
-        raise _not_indices("rows of different lengths") from None
-    if given.size == 0 and given.ndim == 1:
-        return np.empty(0, dtype=np.int64)
-    if given.dtype.kind not in "iu":
-        raise _not_indices(f"an array of {given.dtype}")
-    if given.ndim > 1:
-        raise _not_indices(f"an array of {given.ndim} dimensions")
-    if int(given.min()) < 0 or int(given.max()) >= universe:
-        given.fill(0)
-        raise BadInput(
-            f"Every user must be a whole number from 0 to {universe - 1}. Got one outside of it.",
-            why="the table has an entry for each user of the declared universe and no other",
-            tip="leave out who does not belong to it, before counting anything",
-        )
-    return _widened(given)
+        moves, known = _read(by, -1 << 63, (1 << 63) - 1, places.size, _not_amounts)
+    except BadInput:
+        wipe(places, inside)
+        raise
+    _keep_inside(places, inside, universe)
+    inside &= known
+    kept = places[inside], moves[inside]
+    wipe(places, moves, inside, known)
+    return kept
 
 
-def _not_indices(kind: str) -> BadInput:
+def _read(
+    x: object, low: int, high: int, count: int | None, refuse: Callable[[str], BadInput]
+) -> tuple[IntArray, BoolArray]:
+    """Whole numbers, clamped, in a copy; and which are sound.  Yes and no are no user."""
+    given = one_or_many(x)
+    if isinstance(given, np.ndarray) and given.dtype.kind == "b":
+        raise refuse("an array of bool")
+    if isinstance(given, list | tuple):
+        given = [None if type(one) in (bool, np.bool_) else one for one in given]
+    return reports(given, low, high, count=count, refuse=refuse)
+
+
+def _keep_inside(places: IntArray, inside: BoolArray, universe: int) -> None:
+    """Leaves who is of the universe."""
+    for outside in (places < 0, places >= universe):
+        np.copyto(inside, False, where=outside)
+        wipe(outside)
+
+
+def _not_indices(got: str) -> BadInput:
     return BadInput(
-        f"Users are given as whole numbers, in one array. Got {kind} instead.",
+        f"Users are given as whole numbers, in one list or array. Got {got} instead.",
         tip="the index of each user who occurs, in order of arrival",
     )
 
 
-def amounts(by: object, count: int) -> IntArray:
-    """By how much each of ``count`` users changes, in a copy that the caller wipes."""
-    try:
-        given = np.atleast_1d(np.array(by))
-    except ValueError:  # rows of different lengths
-        raise _not_amounts() from None
-    if given.size == 0 and given.ndim == 1 and count == 0:
-        return np.empty(0, dtype=np.int64)
-    if given.dtype.kind not in "iu" or given.shape != (count,):
-        raise _not_amounts()
-    if given.dtype.kind == "u" and int(given.max()) > np.iinfo(np.int64).max:
-        given.fill(0)
-        raise _not_amounts()
-    return _widened(given)
-
-
-def _widened(given: NDArray[Any]) -> IntArray:
-    """The same numbers with 64 bits; if that is a copy, what it was made of is wiped."""
-    wide = given.astype(np.int64, copy=False)
-    if wide is not given:
-        given.fill(0)
-    return wide
-
-
-def _not_amounts() -> BadInput:
+def _not_amounts(got: str) -> BadInput:
     return BadInput(
-        "Changes are given as whole numbers of at most 64 bits, one for each user.",
-        tip="an array as long as that of the users, negative where something is taken back",
+        f"Changes are given as whole numbers, one for each user. Got {got} instead.",
+        tip="a list or array as long as that of the users, negative where something is taken back",
     )
 
 

@@ -23,8 +23,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.mechanisms.pan_private.entries import (
     CHUNK,
-    amounts,
-    indices,
+    changes,
     kind_for,
     room,
     times,
@@ -134,19 +133,16 @@ class ResidueRun(UserRun[Out]):
     def change(self, users: object, by: object) -> None:
         """Moves the counts of users by whole numbers of either sign, one for each."""
         self.check_live()
-        places = indices(users, self._recipe.users)
+        places, moves = changes(users, by, self._recipe.users)
         try:
-            moves = amounts(by, places.size)
-            try:
-                with Turn(self):
-                    self._check_open()
-                    moves %= self.modulus
-                    for start in range(0, places.size, CHUNK):
-                        part = slice(start, start + CHUNK)
-                        self._move(*totals(places[part], moves[part]))
-            finally:
-                moves.fill(0)
+            with Turn(self):
+                self._check_open()
+                moves %= self.modulus
+                for start in range(0, places.size, CHUNK):
+                    part = slice(start, start + CHUNK)
+                    self._move(*totals(places[part], moves[part]))
         finally:
+            moves.fill(0)
             places.fill(0)
 
     def _refresh(self) -> None:

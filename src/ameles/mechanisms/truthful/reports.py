@@ -22,7 +22,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours, Norm
 from ameles.core.loss import Pure
 from ameles.core.parameters import Epsilon, Exact, Parameter, Whole, exact, refuse, whole
-from ameles.mechanisms.clamped import clamped
+from ameles.mechanisms.clamped import reports
 from ameles.mechanisms.one_shot.one_shot import Look
 from ameles.noise.arrays import IntArray
 
@@ -158,26 +158,21 @@ def _listed(value: object, name: str) -> Sequence[Any]:
 
 
 def reports_of(x: object, agents: int, largest: int) -> IntArray:
-    """One report of each agent, a whole number; those outside of 0 to ``largest`` are clamped.
+    """One report of each agent, a whole number; those outside of 0 to ``largest`` are clamped, and
+    what is no whole number counts as 0.
 
     A refusal would tell that somebody reported nonsense.
 
-    >>> reports_of([0, 5, -1], 3, 2)
-    array([0, 2, 0])
+    >>> reports_of([0, 5, -1, None], 4, 2)
+    array([0, 2, 0, 0])
     """
-    return _within(x, (agents,), largest)
+    return reports(x, 0, largest, count=agents, refuse=partial(_not, (agents,)))[0]
 
 
 def table_of(x: object, agents: int, columns: int, largest: int) -> IntArray:
-    """The same for agents who each report ``columns`` numbers."""
-    return _within(x, (agents, columns), largest)
-
-
-def _within(x: object, shape: tuple[int, ...], largest: int) -> IntArray:
-    reports = clamped(x, 0, largest, refuse=partial(_not, shape))
-    if reports.shape != shape:
-        raise _not(shape, f"an array with shape {reports.shape}")
-    return reports
+    """The same for agents who each report ``columns`` numbers; an odd report has zeros."""
+    refuse = partial(_not, (agents, columns))
+    return reports(x, 0, largest, count=agents, width=columns, refuse=refuse)[0]
 
 
 def _not(shape: tuple[int, ...], got: str) -> BadInput:
