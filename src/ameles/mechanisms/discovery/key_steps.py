@@ -14,10 +14,12 @@ discovery, and those that are found together in the order of their names.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NoReturn, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ameles.core.exceptions import NoCopy
 from ameles.noise.arrays import IntArray
 
 
@@ -57,6 +59,17 @@ class KeyOutputs:
     public: IntArray  # all published numbers, in the order of their discovery
     since: IntArray  # the step of discovery of each
     values: IntArray  # (len(public), cells)
+
+    def __repr__(self) -> str:
+        found, gone, public = self.discovered.size, self.dropped.size, self.public.size
+        return f"<outputs of a step: {found} discovered, {gone} dropped, {public} public>"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise NoCopy(
+            "The outputs of a step cannot be copied or pickled.",
+            why="the numbers of keys tell how many others were seen before, which is secret",
+            tip="run.names(outputs.public) and outputs.values",
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeyOutputs):

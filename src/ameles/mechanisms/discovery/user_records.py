@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MANY = 1 / 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Earlier:
     """What was known before a batch, for each of its records."""
 

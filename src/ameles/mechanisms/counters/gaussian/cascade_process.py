@@ -8,7 +8,7 @@ not; both give the same integers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -37,7 +37,7 @@ class Levels:
 
     cascade: Cascade
     bits: int
-    values: IntArray
+    values: IntArray = field(repr=False)  # noise
 
     @classmethod
     def start(cls, cascade: Cascade, bits: int, columns: int) -> Levels:
