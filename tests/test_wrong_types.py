@@ -11,6 +11,7 @@ import pytest
 
 import ameles
 from ameles import EVENT, AmelesError, BadInput, Ledger, Neighbours, Pure, StoreRefused, counter
+from ameles.core.parameters import Switch
 from ameles.ledger.arguments import check_recipe
 from ameles.noise import System
 from tests.recipe_checks import Sample
@@ -107,14 +108,92 @@ def test_an_estimator_is_bought_inside_of_something() -> None:
         check_recipe(ameles.SimpleTwoCounter)
 
 
+# The values among WRONG that are right for a field; for any other field each must be refused.
+TAKEN: dict[Any, set[str]] = {
+    None: {  # there is none, or the recipe chooses
+        "arity",
+        "block",
+        "buy",
+        "delta",
+        "drop_after",
+        "epsilon",
+        "growth",
+        "horizon",
+        "looks",
+        "max_per_key",
+        "odds",
+        "rho",
+        "sensitivity",
+        "squared_sensitivity",
+        "weights",
+        "width",
+    },
+    2.5: {
+        "answer_epsilon",
+        "budget",
+        "epsilon",
+        "epsilon_output",
+        "epsilon_state",
+        "granularity",
+        "odds",
+        "payment_epsilon",
+        "query_epsilon",
+        "rate",
+        "rho",
+        "sensitivity",
+        "threshold_epsilon",
+    },
+    -1: {"threshold"},
+}
+# Where only some recipes with a field of this name take the value.
+ONLY: dict[tuple[str, Any], set[str]] = {
+    ("delta", None): {"GaussianMechanism", "GradientCounter", "ProjectedQueries", "SecondMoments"},
+    ("epsilon", None): {"GaussianMechanism", "GradientCounter", "PeeledTopK", "UnaryEncoding"},
+    ("sensitivity", None): {"GaussianMechanism"},
+    ("sensitivity", 2.5): {"LaplaceMechanism"},
+}
+
+
+def may_take(recipe: Any, name: str, value: Any) -> bool:
+    """Whether a recipe's field may take one of the wrong values."""
+    if type(value) not in (type(None), float, int) or name not in TAKEN.get(value, set()):
+        return False
+    return type(recipe).__name__ in ONLY.get((name, value), {type(recipe).__name__})
+
+
+def taken_by(sample: Sample) -> list[tuple[str, Any]]:
+    """The fields of a recipe and the wrong values that they take."""
+    return [
+        (field.name, wrong)
+        for field in fields(sample.recipe)
+        for wrong in WRONG
+        if field.init
+        and refused_or_taken(partial(replace, sample.recipe, **{field.name: wrong})) is None
+    ]
+
+
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample.recipe).__name__)
-def test_every_recipe_refuses_wrong_types(sample: Sample) -> None:
+def test_every_field_refuses_wrong_values(sample: Sample) -> None:
+    assert [pair for pair in taken_by(sample) if not may_take(sample.recipe, *pair)] == []
+
+
+def test_a_switch_that_takes_anything_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    [sample] = [one for one in SAMPLES if type(one.recipe).__name__ == "SparseVector"]
+    monkeypatch.setattr(Switch, "check", lambda self, value: value)
+    wrong = [pair for pair in taken_by(sample) if not may_take(sample.recipe, *pair)]
+    assert ("monotone", "text") in wrong
+
+
+def test_every_value_that_may_be_taken_is_taken_somewhere() -> None:
+    listed = {(name, value) for value, names in TAKEN.items() for name in names}
+    assert {pair for sample in SAMPLES for pair in taken_by(sample)} == listed
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample.recipe).__name__)
+def test_every_recipe_refuses_wrong_noise_and_snapshots(sample: Sample) -> None:
     recipe = sample.recipe
     snapshot = recipe.start(System.direct()).snapshot()
     for wrong in WRONG:
-        for field in fields(recipe):
-            if field.init:
-                refused_or_taken(partial(replace, recipe, **{field.name: wrong}))
         with pytest.raises(BadInput, match="source of noise"):
             recipe.start(wrong)
         with pytest.raises(BadInput, match="source of noise"):

@@ -279,3 +279,16 @@ def test_supplies_are_whole_numbers_above_the_reserve() -> None:
     with pytest.raises(BadInput, match="supply"):
         PriceDiscovery(supply=[0], reserve=0, **given)
     assert PriceDiscovery(supply=[4], reserve=3, **given).loss.epsilon == Fraction(1)
+
+
+def test_who_was_outbid_does_not_get_the_good_back_when_a_count_falls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(boards, "OpenBillboard", Scripted)
+    # the first bids; then noise lifts the count, so it is outbid and finds the good too dear;
+    # at last the count falls below where its bid was
+    Scripted.path = [(1,), (5,), (5,), (0,)]
+    market = market_of(agents=2, supply=[1], units=3, rounds=2, bids=1)
+    assert market.start(Zero()).step([[3], [0]]).goods == (None, None)
+    Scripted.path = [(1,), (1,), (1,), (0,)]
+    assert market.start(Zero()).step([[3], [0]]).goods == (0, None)

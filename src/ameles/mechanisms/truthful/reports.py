@@ -152,7 +152,7 @@ class ValueTable(Parameter[Sequence[Sequence[Exact]], tuple[tuple[Fraction, ...]
 
 
 def _listed(value: object, name: str) -> Sequence[Any]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not value:
         raise refuse(name, "a list of numbers", value)
     return value
 

@@ -20,12 +20,14 @@ from ameles.core.exceptions import BadInput
 from ameles.core.noise import Noise
 from ameles.mechanisms.counters.hats import cells as hats_cells
 from ameles.mechanisms.counters.hats import kernel as hats_kernel
+from ameles.mechanisms.counters.hats.bounds import copies_quantiles, node_quantiles
 from ameles.mechanisms.counters.hats.counter import HatsCounter
 from ameles.mechanisms.counters.hats.draws import NodeDraws
 from ameles.mechanisms.counters.hats.kernel import add_up, add_up_rows, settle, settle_rows
 from ameles.mechanisms.counters.hats.process import HatsProcess
 from ameles.mechanisms.counters.siblings import SiblingsCounter
 from ameles.mechanisms.counters.summed import Process
+from ameles.mechanisms.laplace.mixture import VARIED
 from ameles.noise import System, Tape, Zero, kernels, threads
 from ameles.noise.arrays import IntArray
 from tests.mechanisms.counters.figures import mean_and_worst
@@ -371,3 +373,17 @@ def test_steps_far_apart_have_only_the_nodes_around_them() -> None:
     # both ends have noise, some of which they share
     ends = [error.std(10**9 - 31_536_000), error.std(10**9)]
     assert max(ends) < law.std < math.hypot(*ends)
+
+
+def test_a_bound_of_one_copy_is_that_of_the_noise_and_one_for_its_rounding() -> None:
+    """``node_quantiles`` needs no whole number more where many nodes vary."""
+    nodes = HatsCounter(epsilon="1/20", horizon=64).error._nodes(np.arange(1, 64, 9))
+    single = node_quantiles(nodes, 0.05)
+    copies = copies_quantiles(nodes, [((1.0, 1),), ((1.0, 2),), ((2.0, 1),)], 0.05)
+    many = sum((level.weights != 0).sum(axis=1) for level in nodes) >= VARIED
+    assert many.any()
+    assert not many.all()
+    assert (copies[:, 0] - single).tolist() == many.astype(float).tolist()
+    assert (copies[:, 0] < copies[:, 1]).all()
+    # twice the noise: ceil(2 x) + 1 against ceil(x) + 1
+    assert (np.abs(copies[:, 2] - 2 * copies[:, 0] + 1.5) <= 1).all()
