@@ -57,22 +57,24 @@ def test_what_is_no_number_counts_as_zero_and_changes_no_other_row() -> None:
     strange: list[Any] = ["?", None, 1j, math.nan, math.inf, -math.inf, 10**400, [1]]
     plain = rows_of([[True, 0.5]], 2).tolist()
     zero = rows_of([[0, 0.5]], 2).tolist()
-    for value in strange[:-1]:
+    for value in strange:
         assert rows_of([[value, 0.5], [True, 0.5]], 2).tolist() == zero + plain
-    with pytest.raises(BadInput, match="different lengths"):
-        rows_of([[strange[-1], 0.5], [True, 0.5]], 2)
 
 
-@pytest.mark.parametrize("table", [[], [[]], np.zeros((0, 2)), np.zeros((0, 2), dtype=object)])
+@pytest.mark.parametrize("row", [[], [1.0], [1, 2, 3], [[1, 2]], 5.0, None, "12", np.ones(3)])
+def test_a_row_of_another_length_has_zeros_and_changes_no_other(row: Any) -> None:
+    zeros, plain = rows_of([[0, 0]], 2).tolist(), rows_of([[0.5, 0.25]], 2).tolist()
+    assert rows_of([[0.5, 0.25], row, np.array([0.5, 0.25])], 2).tolist() == plain + zeros + plain
+
+
+@pytest.mark.parametrize("table", [[], np.zeros((0, 2)), np.zeros((0, 2), dtype=object)])
 def test_no_rows_are_a_table_too(table: Any) -> None:
-    if np.shape(table) == (1, 0):
-        with pytest.raises(BadInput, match="2 columns"):
-            rows_of(table, 2)
-    else:
-        assert rows_of(table, 2).shape == (0, 3)
+    assert rows_of(table, 2).shape == (0, 3)
 
 
-@pytest.mark.parametrize("table", [[1.0, 2.0], [[1.0]], [[1, 2, 3]], 5, [[[1, 2]]], [[1], [1, 2]]])
+@pytest.mark.parametrize(
+    "table", [np.ones(2), np.ones((1, 1)), np.full((1, 3), 5), 5, np.ones((1, 1, 2)), "55"], ids=str
+)
 def test_other_shapes_are_refused_without_a_value(table: Any) -> None:
     with pytest.raises(BadInput, match="a table with 2 columns") as told:
         rows_of(table, 2)

@@ -18,9 +18,10 @@ from ameles.mechanisms.learning import (
     classifier_counter,
     expert_counter,
 )
-from ameles.mechanisms.learning.gradients import GRID
+from ameles.mechanisms.learning.gradients import GRID, _number
 from ameles.mechanisms.learning.user_limit import UserLimit, user_id
 from ameles.noise import System, Zero
+from tests.odd_values import LARGE, ODD, name_of
 
 
 class Watched:
@@ -153,10 +154,10 @@ def test_a_rate_is_above_zero(rate: int) -> None:
 @pytest.mark.parametrize(
     ("rows", "labels", "users"),
     [
-        ([[1.0]], [True], ["a"]),
-        ([1.0, 2.0], [True, False], ["a", "b"]),
+        (np.ones((1, 1)), [True], ["a"]),
+        (np.array([1.0, 2.0]), [True, False], ["a", "b"]),
         ([[1.0, 2.0]], [True, False], ["a"]),
-        ([[1.0, 2.0]], [[True]], ["a"]),
+        ([[1.0, 2.0]], np.array([[True]]), ["a"]),
         ([[1.0, 2.0]], [[True], [True, False]], ["a"]),
         ([[1.0, 2.0]], [True], ["a", "b"]),
         ([[1.0, 2.0]], [True], "a"),
@@ -269,3 +270,35 @@ def test_it_learns_with_noise_what_a_constant_cannot_tell() -> None:
     assert np.allclose(shares.sum(axis=1), 1)
     assert ((shares[:, 1] > 0.5) == model.predict(rows)).all()
     assert np.isfinite(model.intercept_)
+
+
+STRANGE: list[Any] = [*ODD, *LARGE]
+
+
+@pytest.mark.parametrize("odd", STRANGE, ids=name_of)
+def test_one_person_s_odd_value_counts_nowhere(odd: Any) -> None:
+    """As a label, a user, a row: the others' gradients are the same."""
+    rows, labels, users = [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], [True, False, True], ["a", "b", "c"]
+    without = Watched()
+    without.fit([rows[0], rows[2]], [True, True], ["a", "c"])
+    expected = without.model.coef_.tolist()
+    watched = Watched()
+    watched.fit(rows, [True, odd, True], users)
+    assert watched.model.coef_.tolist() == expected
+    if user_id(odd) is None:
+        watched = Watched()
+        watched.fit(rows, labels, ["a", odd, "c"])
+        assert watched.model.coef_.tolist() == expected
+    # a cell that is no number is zero, and so are all cells of a row that is none; others stay
+    for given, read in (([0.5, odd], [0.5, _number(odd)]), (odd, [0.0, 0.0])):
+        one, other = Watched(), Watched()
+        one.fit([rows[0], given, rows[2]], labels, users)
+        other.fit([rows[0], read, rows[2]], labels, users)
+        assert one.model.coef_.tolist() == other.model.coef_.tolist()
+
+
+def test_a_label_of_the_only_row_may_be_odd() -> None:
+    for odd in ODD:
+        watched = Watched()
+        watched.fit([[1.0, 0.0]], [odd], ["a"])
+        assert watched.model.coef_.tolist() == [0.0, 0.0]

@@ -12,6 +12,7 @@ from ameles.core.exceptions import BadInput
 from ameles.mechanisms.local import (
     CentralQueries,
     HadamardResponse,
+    LocalQueries,
     ParityLearner,
     RandomizedResponse,
     Server,
@@ -20,6 +21,7 @@ from ameles.mechanisms.local import (
 )
 from ameles.mechanisms.local.device.questions import Question
 from ameles.noise import Zero
+from tests.odd_values import ODD, name_of
 
 
 def test_arrays_of_values_are_whole_numbers_in_one_row() -> None:
@@ -77,3 +79,15 @@ def test_examples_of_parities_are_rows_of_bits() -> None:
         with pytest.raises(BadInput, match="must be 2 rows of 3 bits"):
             run.step(rows)
     assert run.t == 0
+
+
+@pytest.mark.parametrize("odd", ODD, ids=name_of)
+def test_an_example_that_a_query_cannot_grade_counts_as_zero(odd: Any) -> None:
+    def age(one: Any) -> int:
+        return 1 // one if isinstance(one, int) else one
+
+    central = CentralQueries([1, odd, 0, 1], epsilon=1, queries=1, noise=Zero())
+    assert central(age) == 0.5
+    local = LocalQueries([1, odd, 0, 1], epsilon=1, group=4, noise=Zero())
+    zeros = LocalQueries([1, 0, 0, 1], epsilon=1, group=4, noise=Zero())
+    assert local(age) == zeros(lambda one: one)

@@ -23,6 +23,7 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -58,6 +59,8 @@ def rows_of(x: Any, features: int) -> IntArray:
 
 
 def _table(x: Any, features: int) -> Floats:
+    if isinstance(x, list | tuple):  # read one by one: a record must not change how others are read
+        return _rows(x, features)
     try:
         table = np.asarray(x)
     except ValueError:
@@ -73,10 +76,22 @@ def _table(x: Any, features: int) -> Floats:
     return np.array(each, dtype=np.float64).reshape(table.shape)
 
 
+def _rows(x: Sequence[Any], features: int) -> Floats:
+    """A row for each record; one of another length has nothing but what is no number."""
+    table = np.full((len(x), features), math.nan)
+    for place, one in enumerate(x):
+        cells = one.tolist() if type(one) is np.ndarray and one.ndim == 1 else one
+        if issubclass(type(cells), list | tuple) and len(cells) == features:
+            table[place] = [_number(cell) for cell in cells]
+    return table
+
+
 def _number(one: Any) -> float:
+    if issubclass(type(one), np.ndarray | complex | np.complexfloating):
+        return math.nan  # numpy would warn
     try:
         return float(one)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever it is, an error would tell
         return math.nan
 
 

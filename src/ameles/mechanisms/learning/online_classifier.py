@@ -27,6 +27,7 @@ weights are public.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,6 +37,7 @@ from ameles.core import codec
 from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import EVENT, USER, Unit
 from ameles.core.parameters import Exact, exact, refuse, whole
+from ameles.mechanisms.clamped import one_or_many
 from ameles.mechanisms.counters.recipe import CounterRun
 from ameles.mechanisms.learning.gradient_counter import GradientCounter
 from ameles.mechanisms.learning.gradients import (
@@ -108,6 +110,7 @@ class OnlineClassifier:
         self._classes = _two(classes)
         self._limit = UserLimit(recipe.contributions) if _of_users(recipe) else None
         self._weights: Floats = np.zeros(self._features + 1)
+        self._turn = Lock()  # two threads would both find a user unused
 
     def __repr__(self) -> str:
         return f"<classifier over {self._run!r}>"
@@ -184,15 +187,17 @@ class OnlineClassifier:
         rows = rows_of(x, self._features)
         labels = _labels(y, len(rows))
         owners = self._owners(users, len(rows))
-        self._check_run()
-        self._run.check_room(1)
-        known = [place for place, label in enumerate(labels) if label in self._classes]
-        second = np.array([labels[place] == self._classes[1] for place in known], dtype=np.int64)
-        gradients = gradients_of(rows[known], second, self._weights)
-        total = clipped(self._added_up(gradients, owners, known)).sum(axis=0)
-        sums = np.asarray(self._run.step(total), dtype=np.float64)
-        self._taken += 1
-        self._weights = -float(self._rate) * sums / GRID
+        classes = [_class_of(label, self._classes) for label in labels]
+        known = [place for place, one in enumerate(classes) if one is not None]
+        second = np.array([classes[place] for place in known], dtype=np.int64)
+        with self._turn:
+            self._check_run()
+            self._run.check_room(1)
+            gradients = gradients_of(rows[known], second, self._weights)
+            total = clipped(self._added_up(gradients, owners, known)).sum(axis=0)
+            sums = np.asarray(self._run.step(total), dtype=np.float64)
+            self._taken += 1
+            self._weights = -float(self._rate) * sums / GRID
         return self
 
     def _added_up(
@@ -247,8 +252,8 @@ class OnlineClassifier:
     def score(self, x: Any, y: Any) -> float:
         """The share of rows that are told rightly; exact, so only for rows that are not secret."""
         told = self.predict(x).tolist()
-        labels = _labels(y, len(told))
-        right = [bool(a == b) for a, b in zip(told, labels, strict=True)]
+        labels = [_class_of(label, self._classes) for label in _labels(y, len(told))]
+        right = [_class_of(a, self._classes) == b for a, b in zip(told, labels, strict=True)]
         return sum(right) / max(1, len(right))
 
 
@@ -269,11 +274,24 @@ def _two(classes: Sequence[Label]) -> tuple[Label, Label]:
 
 
 def _labels(y: Any, count: int) -> list[Any]:
-    """The labels as plain values; only their number is checked."""
-    try:
-        labels = np.asarray(y, dtype=object)  # a text in one row must not change the others
-    except ValueError:
-        labels = np.zeros((0, 0), dtype=object)
-    if labels.shape != (count,):
+    """The labels as they are; only their number is checked."""
+    given = one_or_many(y)
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        given = given.tolist()
+    if not isinstance(given, Sequence) or len(given) != count:
         raise BadInput("There must be a list with one label for each row.")
-    return list(labels.tolist())
+    return list(given)
+
+
+def _class_of(label: Any, classes: tuple[Label, Label]) -> int | None:
+    """0 or 1 for a label of one of the classes; None for anything else, whatever it is."""
+    plain = issubclass(type(label), int | float | str | np.generic)
+    if not plain or issubclass(type(label), np.complexfloating):
+        return None
+    for number, one in enumerate(classes):
+        try:
+            if bool(label == one):
+                return number
+        except Exception:  # whatever it is, an error would tell
+            return None
+    return None

@@ -53,7 +53,10 @@ def user_id(value: object) -> str | None:
         case bool() | np.bool_():
             return None
         case int() | np.integer():
-            return str(int(value))
+            try:
+                return str(int(value))
+            except ValueError:  # more digits than Python agrees to print
+                return None
         case float() | np.floating():
             number = float(value)
             exact = abs(number) < EXACT and number == int(number)

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from threading import Lock
 
 from ameles.core.exceptions import BadInput, BudgetExceeded
 from ameles.core.guarantee import EVENT, Contribution, Guarantee, Intrusions, Neighbours, Norm
@@ -51,6 +52,7 @@ class LocalUser(Unique):
         self._noise = noise
         self._number = number
         self._spent = Fraction(0)
+        self._turn = Lock()  # two threads would both find the budget unspent
 
     def __repr__(self) -> str:
         return f"<user {self._number} who has spent {self._spent} of {self._cap}>"
@@ -73,6 +75,14 @@ class LocalUser(Unique):
                 tip="FiniteTable(rows)",
             )
         loss = table.epsilon
+        with self._turn:
+            self._spend(loss)
+        last = len(table.rows) - 1
+        answer = table.draw(self._value if 0 <= self._value <= last else last, self._noise)
+        self.check_process()  # a child that was forked meanwhile would give another answer
+        return answer
+
+    def _spend(self, loss: Fraction) -> None:
         if self._spent + loss > self._cap:
             raise BudgetExceeded(
                 f"User {self._number} does not answer: the user's budget does not allow it.",
@@ -84,8 +94,6 @@ class LocalUser(Unique):
                 tip="another user",
             )
         self._spent += loss
-        last = len(table.rows) - 1
-        return table.draw(self._value if 0 <= self._value <= last else last, self._noise)
 
 
 class LocalOracle(Unique):

@@ -25,6 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -35,6 +36,7 @@ from ameles.core.loss import Pure
 from ameles.core.noise import Noise
 from ameles.core.parameters import Exact, exact, refuse, whole
 from ameles.core.unique import Unique
+from ameles.mechanisms.clamped import whole_number
 from ameles.mechanisms.local.bounded_mean import MeanResponse
 from ameles.mechanisms.one_shot.geometric import GeometricMechanism
 from ameles.noise.arrays import IntArray
@@ -79,6 +81,7 @@ class CentralQueries(Unique, Generic[Example]):
         self._grid = whole(grid, "grid", low=1, high=GRID * GRID)
         self._noise = noise
         self._asked = 0
+        self._turn = Lock()
         # one example that is replaced moves the sum by the grid at most
         self._recipe = GeometricMechanism(
             epsilon=self._epsilon / self._queries, sensitivity=self._grid, neighbours="replace"
@@ -92,9 +95,10 @@ class CentralQueries(Unique, Generic[Example]):
     def __call__(self, query: Callable[[Example], int]) -> float:
         """The noisy mean."""
         self.check_process()
-        if self._asked == self._queries:
-            raise _no_more(f"{self._queries} queries", self._epsilon)
-        self._asked += 1
+        with self._turn:
+            if self._asked == self._queries:
+                raise _no_more(f"{self._queries} queries", self._epsilon)
+            self._asked += 1
         values = graded(query, self._examples, self._grid)
         noisy = self._recipe.start(self._noise).step(int(values.sum()))
         return float(noisy) / (self._grid * max(1, len(self._examples)))
@@ -127,6 +131,7 @@ class LocalQueries(Unique, Generic[Example]):
         self._recipe = MeanResponse(largest=grid, epsilon=exact(epsilon, "epsilon"))
         self._noise = noise
         self._asked = 0
+        self._turn = Lock()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -142,10 +147,12 @@ class LocalQueries(Unique, Generic[Example]):
     def __call__(self, query: Callable[[Example], int]) -> float:
         """The unbiased mean over the next users."""
         self.check_process()
-        if self._asked + self._group > len(self._users):
-            raise _no_more(f"{len(self._users)} users", self._recipe.loss.epsilon)
-        fresh = self._users[self._asked : self._asked + self._group]
-        self._asked += self._group
+        with self._turn:
+            first = self._asked
+            if first + self._group > len(self._users):
+                raise _no_more(f"{len(self._users)} users", self._recipe.loss.epsilon)
+            self._asked += self._group
+        fresh = self._users[first : first + self._group]
         recipe = self._recipe
         reports = recipe.start(self._noise).feed(graded(query, fresh, recipe.largest))
         return float(recipe.estimate(reports).counts[0]) / self._group
@@ -167,8 +174,17 @@ def local_sample_size(*, queries: int, tolerance: float, beta: float, epsilon: f
 
 
 def graded(query: Callable[[Example], int], examples: Sequence[Example], grid: int) -> IntArray:
-    """What a query gives each example, moved into 0 to the grid: a refusal would tell."""
-    return np.array([max(0, min(int(query(one)), grid)) for one in examples], dtype=np.int64)
+    """What a query gives each example, moved into 0 to the grid; 0 where it gives no whole number,
+    or fails: a refusal would tell that somebody has such an example."""
+
+    def grade(one: Example) -> int:
+        try:
+            given = whole_number(query(one))
+        except Exception:
+            given = None
+        return 0 if given is None else max(0, min(given, grid))
+
+    return np.array([grade(one) for one in examples], dtype=np.int64)
 
 
 def _unit(number: float, name: str) -> float:
