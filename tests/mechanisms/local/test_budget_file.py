@@ -52,8 +52,8 @@ def test_another_process_that_answers_first_is_seen(
     real: Any = fcntl.flock
 
     def flock(file: Any, how: int) -> None:
-        assert how == fcntl.LOCK_EX
         if not given:  # the other has the lock, and we wait for it
+            assert how == fcntl.LOCK_EX
             given.append("")
             given.append(other.answer(QUESTION, 0))
         real(file, how)
@@ -107,3 +107,18 @@ def test_whole_numbers_are_values_and_nothing_is_refused(
     client = Client.create(tmp_path / "budget", cap=2, draw=lambda below: 2)
     report = client.answer(Server(recipe, question="flu").question, value)
     assert json.loads(report)["report"] == reported
+
+
+@pytest.mark.parametrize("asked", ["cap", "spent"])
+def test_nobody_appends_while_the_file_is_looked_at(tmp_path: Path, asked: str) -> None:
+    """A look at a shorter file would forget how long it was, or refuse the longer one."""
+
+    class Looking(Client):
+        def _read(self, file: Any) -> Any:
+            with self._path.open("r+b") as other, pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return super()._read(file)
+
+    Client.create(tmp_path / "budget", cap="2")
+    client = Looking(tmp_path / "budget")
+    assert getattr(client, asked) == {"cap": 2, "spent": 0}[asked]

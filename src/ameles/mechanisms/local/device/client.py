@@ -64,8 +64,7 @@ class Client:
         self._path = Path(path)
         self._draw = draw
         self._known = 0  # bytes of the file that this client has seen
-        with self._path.open("r+b") as file:
-            self._read(file)
+        self._look()
 
     @classmethod
     def create(
@@ -93,14 +92,12 @@ class Client:
     @property
     def cap(self) -> Fraction:
         """The most that all answers together may reveal."""
-        with self._path.open("r+b") as file:
-            return self._read(file)[0]
+        return self._look()[0]
 
     @property
     def spent(self) -> Fraction:
         """What the answers so far reveal together."""
-        with self._path.open("r+b") as file:
-            return _spent(self._read(file)[1])
+        return _spent(self._look()[1])
 
     def answer(self, question: str, value: object) -> str:
         """The report to a question about the user's value, or a public refusal; as JSON.
@@ -139,6 +136,12 @@ class Client:
         except (OSError, BudgetRefused):
             return _refusal(asked.id, "budget")
         return _report(asked, given)
+
+    def _look(self) -> tuple[Fraction, dict[str, dict[str, Any]], int]:
+        """What the file has, while nobody appends."""
+        with self._path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            return self._read(file)
 
     def _read(self, file: Any) -> tuple[Fraction, dict[str, dict[str, Any]], int]:
         """The cap, the answers, and where the last whole line ends; a foreign file is refused."""
