@@ -171,3 +171,16 @@ class BlockSource(PassingSource[bytes]):
 
 
 AnySource: TypeAlias = SeekableSource[Any] | PassingSource[Any]
+
+
+def unnamed(name: str, dialect: Dialect | None) -> PlanError:
+    """The refusal to launch a stream on files that do not name their columns yet."""
+    line = "" if dialect is None else dialect.form.delimiter.join(dialect.columns)
+    return PlanError(
+        f"The file '{name}' does not name its columns yet.",
+        why="a launch is paid for ever, so the plan's columns are compared with the file's before "
+        "it",
+        tip=f"a first line such as {line}, and a newline; events can come later"
+        if line
+        else "a file that is written to its end; it needs no rows",
+    )

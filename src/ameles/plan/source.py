@@ -24,6 +24,13 @@ def plan_source(
 
     With ``raw`` its relations also have each value as text, for the owner of the data.
     """
+    return _opened(plan, waiting, declarations, raw)[0]
+
+
+def _opened(
+    plan: Plan, waiting: bool, declarations: Declarations = NOTHING, raw: bool = False
+) -> tuple[AnySource, bool]:
+    """The source, and whether it names its columns already."""
     stream = plan.stream
     source = open_source(
         stream.source,
@@ -39,18 +46,27 @@ def plan_source(
         schemas=stream.schemas,
         raw=raw,
     )
-    names = source.names() or tuple(stream.columns)  # unknown: there is no file yet
+    names = source.names()
     missing = [name for name in stream.columns if name not in names]
-    if missing:
+    if names and missing:
         raise PlanError(
             f"The source has no column {', '.join(repr(name[:64]) for name in missing)}.",
             why="the plan's columns are read by name",
             tip=f"columns among {', '.join(names[:20])}",
         )
-    return source
+    return source, bool(names)
 
 
-def check_source(plan: Plan, *, waiting: bool = False) -> None:
-    """Refuses what a launch would refuse about the source as it is now."""
-    if refusal := plan_source(plan, waiting=waiting).refuses_launch():
+def check_source(plan: Plan, *, waiting: bool = False) -> str:
+    """Refuses what a launch would refuse about the source as it is now.
+
+    Returns a sentence if a launch could not compare the columns, otherwise an empty text.
+    """
+    source, named = _opened(plan, waiting)
+    if refusal := source.refuses_launch():
         raise refusal
+    dialect = source.dialect
+    if named or source.needs_service or not (dialect is None or dialect.header):
+        return ""
+    what = source.describe(plan.stream.source)
+    return f"Nothing in {what} names its columns yet, so they are not compared with the plan's."

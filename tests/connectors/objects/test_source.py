@@ -240,6 +240,14 @@ def test_objects_of_the_launch_that_go_unread_are_a_gap(lake: Lake) -> None:
         lake.read()
 
 
+def test_a_launch_needs_an_object_with_something_in_it(lake: Lake) -> None:
+    lake.bucket.put("visits/a.csv", "")
+    with pytest.raises(PlanError, match=r"'visits/a\.csv' does not name its columns yet"):
+        lake.source().at_launch()
+    lake.bucket.put("visits/b.csv", lines())
+    lake.source().at_launch()
+
+
 def test_an_object_that_cannot_be_read_holds_up_no_other(lake: Lake) -> None:
     lake.bucket.put("visits/a.csv", "at,amount\n2026-01-02T10:00:00Z,canary\n")
     lake.bucket.put("visits/b.csv", lines("bob"))

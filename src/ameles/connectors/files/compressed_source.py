@@ -87,9 +87,6 @@ class CompressedSource(FileSource):
         check_start(self._dialect, start, file.file.name)
         return start.names
 
-    def _names_of_plan(self) -> tuple[str, ...]:
-        return tuple(self._dialect.columns)
-
     def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:
         matched = match(self._same, files, position)
         fresh, problems = [], list(matched.problems)

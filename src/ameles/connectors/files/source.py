@@ -17,7 +17,7 @@ from ameles.connectors.files.named_files import NamedFile, closed_folders, find_
 from ameles.connectors.files.refusals import closed
 from ameles.connectors.files.same_files import SameFiles
 from ameles.connectors.reading import Reading
-from ameles.connectors.source import SeekableSource, SourceRequest
+from ameles.connectors.source import SeekableSource, SourceRequest, unnamed
 from ameles.connectors.typed_columns import check_kinds
 from ameles.core.exceptions import AmelesError, PlanError, SourceUnreadable
 
@@ -91,7 +91,14 @@ class FileSource(SeekableSource[Mapping[str, int]]):
 
     def refuses_launch(self) -> AmelesError | None:
         # files of a pattern may come later, but a name without a file is most likely misspelt
-        return None if glob.has_magic(self._pattern) else self.missing()
+        if not glob.has_magic(self._pattern) and (missing := self.missing()):
+            return missing
+        files = [file for file in self._present() if not file.copy]
+        try:
+            named = bool(self.names())
+        except (PlanError, SourceUnreadable) as refusal:
+            return refusal
+        return unnamed(files[0].file.name, self.dialect) if files and not named else None
 
     def at_launch(self) -> str:
         if refusal := self.refuses_launch():
@@ -140,7 +147,7 @@ class FileSource(SeekableSource[Mapping[str, int]]):
         if problems and len(problems) == len(files):
             raise problems[0]
         if not known:
-            return self._names_of_plan()
+            return ()
         everywhere = set(known[0]).intersection(*known[1:])
         return tuple(name for name in known[0] if name in everywhere)
 
@@ -150,10 +157,6 @@ class FileSource(SeekableSource[Mapping[str, int]]):
     ) -> AbstractContextManager[Callable[[Present], Sequence[str] | None]]:
         """A function for the columns of each of these files; None if one is still to be
         written."""
-
-    def _names_of_plan(self) -> tuple[str, ...]:
-        """The columns as far as the plan alone says."""
-        return ()
 
     @abstractmethod
     def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:

@@ -20,7 +20,7 @@ from ameles.connectors.objects.object_store import EXAMPLE, SCHEMES, ObjectPatte
 from ameles.connectors.objects.parquet import ParquetObjects
 from ameles.connectors.objects.text import TextObjects
 from ameles.connectors.reading import Piece, Reading, Skipped
-from ameles.connectors.source import SeekableSource, SourceAway, SourceRequest
+from ameles.connectors.source import SeekableSource, SourceAway, SourceRequest, unnamed
 from ameles.connectors.text.dialect import Dialect, undecided
 from ameles.connectors.text.dialects import DIALECTS
 from ameles.connectors.typed_columns import check_kinds
@@ -132,7 +132,13 @@ class ObjectSource(SeekableSource[Mapping[str, StoredObject]]):
         if self._dialect is not None and (refusal := undecided(self._dialect)):
             return refusal
         # objects of a pattern may come later, but a name without one is most likely misspelt
-        return None if glob.has_magic(self._place.pattern) else self.missing()
+        if not glob.has_magic(self._place.pattern) and (missing := self.missing()):
+            return missing
+        objects = self._place.objects()
+        header = self._dialect is None or self._dialect.header
+        if header and objects and not any(each.size for each in objects.values()):
+            return unnamed(next(iter(objects)), self._dialect)
+        return None
 
     def at_launch(self) -> str:
         if refusal := self.refuses_launch():

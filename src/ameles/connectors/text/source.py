@@ -121,9 +121,6 @@ class TextSource(FileSource):
         self._check(start, file.file.name)
         return start.names
 
-    def _names_of_plan(self) -> tuple[str, ...]:
-        return tuple(self._dialect.columns)
-
     def _reading(self, files: list[Present], position: str | None, end_of: EndOf | None) -> Reading:
         matched = match(self._same, files, position)
         whole = end_of is not None or not self._take_last
