@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperGroup, TyperOption
 from typer.testing import CliRunner
 
 from ameles.cli.commands import Later, app
@@ -63,6 +63,27 @@ def test_what_a_command_does_is_listed_in_its_own_words(name: str) -> None:
     listed = program.commands[name]
     assert isinstance(listed, Later)
     assert listed.get_short_help_str(500) == listed.loaded().get_short_help_str(500)
+
+
+@pytest.mark.parametrize("name", [name for path in paths() for name in path])
+def test_no_option_takes_the_next_one_as_its_value(ameles: Program, name: str) -> None:
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    listed = program.commands[name]
+    assert isinstance(listed, Later)
+    options = [each for each in listed.loaded().params if isinstance(each, TyperOption)]
+    for option in (text for each in options if not each.is_flag for text in each.opts):
+        for following in ("--json", "--until", "--no-such-option", "--"):
+            ended = ameles(name, option, following, "2026-01-01")
+            assert ended.code == 2
+            assert f"{option} needs a value, and '{following}' is an option." in ended.err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_value_that_begins_like_an_option_is_written_with_an_equals_sign(ameles: Program) -> None:
+    launch = ("run", "--until", "2025-10-02")
+    ended = ameles(*launch, "--same-file=--until")
+    assert (ended.code, "'--until' matches no file" in ended.err) == (0, True), ended.err
 
 
 @pytest.mark.parametrize("asked", ["--version", "--help"])

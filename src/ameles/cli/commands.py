@@ -7,10 +7,13 @@ and ``--version`` and ``--help`` should not have to wait for that.
 from __future__ import annotations
 
 from importlib import import_module, metadata
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
+
+from ameles.core.exceptions import BadInput
 
 _STYLE: dict[str, Any] = {
     "add_completion": False,
@@ -53,6 +56,33 @@ def ameles(
     """Live statistics about people, under differential privacy."""
 
 
+class Whole(TyperCommand):
+    """A command whose options never take another option as their value.
+
+    By itself the parser takes the next word, whatever it is: ``--same-file --until 2026-01-01``
+    would name a file '--until'.  ``--why=--odd`` gives such a value.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuses an option without its value, then parses."""
+        valued = {
+            name
+            for option in self.get_params(ctx)
+            if isinstance(option, TyperOption) and not (option.is_flag or option.count)
+            for name in option.opts
+        }
+        for option, following in pairwise(args):
+            if option == "--":
+                break
+            if option in valued and following.startswith("--"):
+                raise BadInput(
+                    f"{option} needs a value, and '{following[:60]}' is an option.",
+                    why="an option never takes the next option as its value",
+                    tip=f"{option} VALUE, or {option}={following[:60]} if that is the value",
+                )
+        return super().parse_args(ctx, args)
+
+
 class Later(TyperCommand):
     """A command whose file is loaded when it is called; before that, a name and a help line."""
 
@@ -65,7 +95,7 @@ class Later(TyperCommand):
         name = self.name or ""
         alone = typer.Typer(**_STYLE)
         function = getattr(import_module(f"ameles.cli.{name}"), name)
-        alone.command(name, epilog=self.epilog)(function)
+        alone.command(name, cls=Whole, epilog=self.epilog)(function)
         return typer.main.get_command(alone)
 
 
