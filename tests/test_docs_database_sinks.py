@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Program, ameles
+from tests.cli.conftest import Program
+from tests.cli.conftest import typed as ameles
 from tests.event_tables import secret_file, url_of
 from tests.postgres import SIGN_IN, Server
 from tests.redis_server import MISSING, serving

@@ -14,7 +14,8 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from ameles.plan.plan import read_plan_text
-from tests.cli.conftest import Program, ameles
+from tests.cli.conftest import Program
+from tests.cli.conftest import typed as ameles
 from tests.kafka_server import Cluster
 
 PAGE = (Path(__file__).parents[1] / "docs" / "kafka.md").read_text(encoding="utf-8")

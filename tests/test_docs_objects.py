@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Program, ameles
+from tests.cli.conftest import Program
+from tests.cli.conftest import typed as ameles
 from tests.s3_server import serving
 
 PAGE = (Path(__file__).parents[1] / "docs" / "objects.md").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def test_the_page_is_followed(
         visits = "at,visitor,region\n2026-01-01T09:30:00Z,v17,north\n"
         bucket.put("visits/monday.csv", visits)
         _, *command = shlex.split(run)
-        assert ameles(*command, "--until", "2026-01-02", "--yes").code == 0
+        assert ameles(*command, "--until", "2026-01-02").code == 0
         bucket.put("visits/monday.csv", visits.replace("-01T", "-02T"))
         bucket.put("visits/tuesday.csv", visits.replace("-01T", "-02T"))
         refused = ameles(*command, "--until", "2026-01-03")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Program, ameles
+from tests.cli.conftest import Program
+from tests.cli.conftest import typed as ameles
 from tests.redis_server import MISSING, serving
 
 PAGE = (Path(__file__).parents[1] / "docs" / "redis.md").read_text(encoding="utf-8")

@@ -39,9 +39,23 @@ class Program(Protocol):
 
 
 @pytest.fixture
-def ameles(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
+def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
     """Runs a command to its end, refusals and exit code included."""
+    return program(capsys, monkeypatch)
 
+
+@pytest.fixture
+def ameles(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The same, but it says yes to every launch."""
+    run = program(capsys, monkeypatch)
+
+    def agreed(*arguments: str) -> Ended:
+        return run(*arguments, *(["--yes"] if arguments[0] in ("run", "serve") else []))
+
+    return agreed
+
+
+def program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
     def run(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["ameles", *arguments])
         with pytest.raises(SystemExit) as ended:

@@ -182,11 +182,11 @@ def test_a_launched_stream_goes_on_and_keeps_its_payer(ameles: Program) -> None:
 
 
 @pytest.mark.usefixtures("fresh")
-def test_who_is_asked_hears_which_budget_pays(ameles: Program, type_in: TypeIn) -> None:
+def test_who_is_asked_hears_which_budget_pays(typed: Program, type_in: TypeIn) -> None:
     change("epsilon = 1.0", 'epsilon = 1.0\nbudget = "study-a"')
-    assert ameles("budget", "open", "study-a").code == 0
+    assert typed("budget", "open", "study-a").code == 0
     type_in("n\n")
-    ended = ameles("run", "--until", "2025-10-02")
+    ended = typed("run", "--until", "2025-10-02")
     assert "spends epsilon 1 of budget 'study-a' of population 'visitors' forever" in ended.err
 
 

@@ -136,7 +136,8 @@ def test_no_budget_left_exits_with_3(ameles: Program) -> None:
     change("releases.csv", "second.csv")
     ended = ameles("run")
     assert ended.code == 3
-    assert "\nerror[budget]: this plan needs epsilon 1; population 'visitors'" in ended.err
+    said = "error[budget]: this plan needs epsilon 1; population 'visitors'"
+    assert ended.err.startswith(said), "before anything else is said"
     assert "'flu" in ended.err
     assert not Path("second.csv").exists()
 

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from ameles.engine.engine import Engine
+from ameles.plan.clock import instant
+from ameles.plan.plan import read_plan
 from ameles.service import server
 from ameles.service.log import Log
 from ameles.service.proxies import TrustedProxies
-from ameles.store import open_store
-from tests.cli.conftest import Program
+from ameles.store import exists, open_store
+from tests.cli.conftest import Program, TypeIn
 
 HERE = "127.0.0.1:0"
 
@@ -46,6 +49,76 @@ def test_streams_are_followed_while_the_server_runs(
     assert events[0]["address"].startswith("http://127.0.0.1:")
     assert [one["event"] for one in events if one.get("stream") == "flu"][:1] == ["launched"]
     assert events[-1]["event"] in ("ended", "stopped")
+
+
+def test_without_a_yes_a_stream_waits_for_its_launch_and_the_others_go_on(
+    site: Path, typed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off a terminal; once somebody has launched it, the service follows it, too."""
+    text = (site / "ameles.toml").read_text(encoding="utf-8")
+    text = text.replace('name = "flu"', 'name = "colds"').replace("releases.csv", "colds.csv")
+    text = text.replace('"flu.db"', '"colds.db"')
+    (site / "colds.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("ameles.service.following.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("ameles.service.following.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("ameles.service.served_store.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("ameles.service.served_store.LONGEST_PAUSE", 0.01)
+    refused, ended = threading.Event(), threading.Event()
+    say = Log.say
+
+    def listened(log: Log, event: str, **fields: object) -> None:
+        say(log, event, **fields)
+        if fields.get("stream") == "colds":
+            {"refused": refused, "ended": ended}.get(event, threading.Event()).set()
+
+    def run(*parts: object) -> None:
+        assert refused.wait(600)
+        assert not (site / "colds.csv").exists()
+        plan = read_plan(site / "colds.toml")
+        assert not exists(str(site / "colds.db")), "nothing is spent"
+        with open_store(str(site / "colds.db")) as store:
+            Engine(plan, store).run(instant(plan.clock.end_of(1)))  # somebody launches it
+        assert ended.wait(600)
+
+    monkeypatch.setattr(Log, "say", listened)
+    monkeypatch.setattr("ameles.service.service.run_server", run)
+    served = typed("serve", "colds.toml", "ameles.toml", "--listen", HERE, "--log", "json")
+    assert served.code == 0, served.err
+    events = [json.loads(line) for line in served.err.splitlines()]
+    about = [one for one in events if one.get("stream") == "colds"]
+    went_on = [one["event"] for one in about if one["event"] != "refused"]
+    assert went_on[:2] == ["following", "released"], "it launched nothing itself"
+    assert about[0]["what"].startswith("Stream 'colds' waits for its launch, which spends epsilon")
+    assert "following" in [one["event"] for one in events if one.get("stream") == "flu"]
+
+
+def test_a_stream_that_waits_for_its_launch_is_not_told_about_its_source(
+    fresh: Path, typed: Program, until: Callable[[Callable[[], None]], None]
+) -> None:
+    (fresh / "visits.csv").unlink()
+    until(lambda: None)
+    ended = typed("serve", "ameles.toml", "--listen", HERE)
+    assert ended.code == 1
+    assert "waits for its launch" in ended.err
+    assert "No file matches" in typed("serve", "ameles.toml", "--listen", HERE, "--yes").err
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("answer", ["y\n", "n\n"])
+def test_on_a_terminal_it_asks(
+    typed: Program,
+    type_in: TypeIn,
+    until: Callable[[Callable[[], None]], None],
+    answer: str,
+) -> None:
+    until(lambda: None)
+    type_in(answer)
+    ended = typed("serve", "ameles.toml", "--listen", HERE)
+    assert "Launch it? [y/N]" in ended.err
+    assert (ended.code, "launched stream=flu" in ended.err) == ((0, True), (2, False))[
+        answer[0] == "n"
+    ]
+    assert exists("flu.db") is (answer[0] == "y")
 
 
 def test_a_stream_that_fails_is_the_exit_code(

@@ -141,7 +141,7 @@ class Site:
                 with file.open("ab") as opened:
                     opened.writelines(self.written(line) for line in [*header, *lines])
                 plan = str(folder / "plan.toml")
-                code, out, err = command("run", plan, "--until", until)
+                code, out, err = command("run", plan, "--yes", "--until", until)
                 exits.append(code)
                 talk.append(err.replace(quote(plan), "PLAN").replace(str(folder), ""))
                 printed += out

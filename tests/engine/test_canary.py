@@ -115,7 +115,7 @@ def test_runs_show_nothing(tmp_path: Path, unit: str, caplog: pytest.LogCaptureF
     said = []
     with caplog.at_level(logging.DEBUG):
         for until in ("2026-01-03", "2026-01-03", "2026-01-05", "2026-01-20"):
-            said.append(command("run", plan, "--until", until))
+            said.append(command("run", plan, "--yes", "--until", until))
         for name in ("plan", "releases", "ledger"):
             said.append(command(name, plan))
         said.append(command("explain", "visits", "1", plan))
@@ -213,8 +213,9 @@ def test_failures_show_nothing(tmp_path: Path, failing: Callable[[], Any]) -> No
 @pytest.mark.parametrize("failing", [no_memory, strict_casts, a_bug])
 def test_failing_commands_show_nothing(tmp_path: Path, failing: Callable[[], Any]) -> None:
     world_in(tmp_path)
+    launching = ("--yes", "--until", "2026-01-03")
     with failing():
-        code, out, err = command("run", str(tmp_path / "plan.toml"), "--until", "2026-01-03")
+        code, out, err = command("run", str(tmp_path / "plan.toml"), *launching)
     assert (code, found_in(out + err)) == (1, [])
     # after the line that the plan was never checked
     assert err.splitlines()[1].startswith("error[")

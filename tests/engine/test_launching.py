@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from ameles.core.exceptions import BudgetExceeded, PlanError, StoreRefused
+from ameles.core.exceptions import BudgetExceeded, NotLaunched, PlanError, StoreRefused
+from ameles.engine.engine import Engine
 from ameles.engine.running.launch import check_price, check_unchanged, launch
 from ameles.measures import counter_choice
 from ameles.mechanisms.catalogue import mechanism_from_json
@@ -26,6 +27,19 @@ def test_a_stream_that_another_process_launched_just_now_is_refused(tmp_path: Pa
         refused = pytest.raises(StoreRefused, match="launched by another process just now")
         with refused, store.writing() as transaction:
             launch(transaction, plan, uuid4(), Zero())
+
+
+def test_a_stream_that_may_not_be_launched_is_not(tmp_path: Path) -> None:
+    """Whatever changed since somebody looked: the store may be another one by now."""
+    world = World(tmp_path).write([row(1)])
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        for _ in range(2):
+            with pytest.raises(NotLaunched, match="waits for its launch, which spends epsilon"):
+                Engine(world.plan, store, launches=False).run()
+            with store.reading() as transaction:
+                assert transaction.population(world.plan.privacy.population) is None
+        Engine(world.plan, store).run()  # a call from Python is a decision
+        assert not Engine(world.plan, store, launches=False).run().launched
 
 
 def test_a_population_that_is_not_there_after_it_was_opened_is_refused(

@@ -266,7 +266,8 @@ def test_a_parquet_time_that_no_calendar_has(
             pq.write_table(table, folder / "e.parquet", version="2.6", write_statistics=statistics)
             inputs: list[Any] = []
             with _replaced(Pretender(), inputs):
-                code, out, err = command("run", str(folder / "p.toml"), "--until", "2026-03-30")
+                launching = ("--yes", "--until", "2026-03-30")
+                code, out, err = command("run", str(folder / "p.toml"), *launching)
             shown = out.replace(str(folder), ""), err.replace(str(folder), "")
             seen[place, statistics] = code, shown, [some.tolist() for some in inputs]
     base = seen[None, True]

@@ -97,7 +97,8 @@ def test_a_sink_that_somebody_removes(sink: str, tmp_path: Path, victims: Victim
 def test_a_file_that_may_not_grow(tmp_path: Path, victims: Victims) -> None:
     """A whole program, started as anybody would, whose files have a limit."""
     world = World(tmp_path, victims, noise="system")
-    command = f"ulimit -f 64; exec {sys.executable} -m ameles run plan.toml --until 2020-01-07"
+    run = f"{sys.executable} -m ameles run plan.toml --yes --until 2020-01-07"
+    command = f"ulimit -f 64; exec {run}"
     shell = ["sh", "-c", f"trap '' XFSZ; {command}"]
     ended = subprocess.run(shell, cwd=world.place, capture_output=True, text=True)
     assert ended.returncode in (1, 4)

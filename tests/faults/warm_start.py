@@ -64,7 +64,7 @@ class WarmStart:
                     copied.parent.mkdir(exist_ok=True)
                     shutil.copy(source, copied)
             os.chdir(place)
-            sys.argv = ["ameles", "run", file.name, "--until", "2020-01-03"]
+            sys.argv = ["ameles", "run", file.name, "--yes", "--until", "2020-01-03"]
             try:
                 with suppress(SystemExit):
                     self._program()

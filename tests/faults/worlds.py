@@ -119,7 +119,7 @@ class World:
         self.events = self.place / ("in/1.csv" if source == FOLDER else source.rstrip("*"))
         self._widths = 0
         self.job = Job(
-            ["run", "plan.toml"],
+            ["run", "plan.toml", "--yes"],
             self.place,
             noise="system" if kind == "discovered" else noise,  # its noise cannot be removed
             broken=broken,

@@ -250,8 +250,8 @@ def test_a_bad_plan_exits_with_2_and_writes_nothing(tmp_path: Path, text: str) -
     file = tmp_path / "plan.toml"
     file.write_text(text, encoding="utf-8")
     (tmp_path / "events.csv").write_text("at,who,region,age,amount,fever\n", encoding="utf-8")
-    for name in ("plan", "run"):
-        code, out, err = command(name, str(file))
+    for name, *yes in (("plan",), ("run", "--yes")):
+        code, out, err = command(name, str(file), *yes)
         assert (code, out) == (2, ""), err
         assert err.startswith("error[")
         assert "Traceback" not in err

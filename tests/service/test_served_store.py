@@ -227,14 +227,15 @@ def test_a_stream_about_which_nobody_could_be_asked_is_not_launched(
     far = plan_of(world(tmp_path / "far", "far", public=True, horizon=3))
     out = io.StringIO()
     away.open()
-    service = Service([(far, away)], Log(out, as_json=True), unconfirmed={"far"})
+    service = Service([(far, away)], Log(out, as_json=True), launches=())
     stream = service.following.streams["far"]
     with running(service):
         until(lambda: stream.state is State.FAILED)
         server.there.set()
-        stream.join()
-    assert "nobody could be asked" in lines(out)[-1]["what"]
-    assert "--yes" in lines(out)[-1]["tip"]
+        until(lambda: "waits for its launch" in lines(out)[-1].get("what", ""))
+        assert stream.failure is not None
+        assert stream.failure.reason == "it waits for its launch"
+    assert "--yes" in next(one["tip"] for one in lines(out) if "waits" in one.get("what", ""))
     with away.reading() as transaction:
         assert transaction.stream("far") is None
 

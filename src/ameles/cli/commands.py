@@ -158,13 +158,13 @@ _command(
     "run",
     "Release every step that has ended, and send it to the sinks.",
     "ameles run",
-    "ameles run ameles.toml --until 2026-01-01 --json",
+    "ameles run ameles.toml --until 2026-01-01 --yes --json",
 )
 _command(
     "serve",
     "Follow streams and show them over HTTP.",
     "ameles serve ameles.toml",
-    "ameles serve ameles.toml --listen 127.0.0.1:9000 --log json",
+    "ameles serve ameles.toml --listen 127.0.0.1:9000 --log json --yes",
 )
 _command(
     "grafana",

@@ -56,7 +56,7 @@ def intrusion(
         )
     with stored(checked, reading=False) as store:
         with store.reading() as transaction:
-            launched(transaction, checked)  # a session would launch the stream
+            launched(transaction, checked)
         count = _announce(checked, store, why)
     cost = _cost(checked, count)
     if as_json:
@@ -73,7 +73,7 @@ def intrusion(
 
 def _announce(checked: Plan, store: Store, why: str) -> int:
     _check_stopped(checked, store)
-    with Engine(checked, store).session() as session:
+    with Engine(checked, store, launches=False).session() as session:
         return session.announce(why)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from ameles.cli.launch_question import check_note
-from ameles.cli.launch_refusals import refuse_changed, refuse_launch, source_note
+from ameles.cli.launch_refusals import check_note, refuse_changed, refuse_launch, source_note
 from ameles.cli.plans import DEFAULT, AsJson, PlanFile, say, store_path, table
 from ameles.core.exceptions import AmelesError, BudgetExceeded
 from ameles.core.loss import Pure, loss_to_dict, shown
@@ -63,7 +63,7 @@ def plan(file: PlanFile = DEFAULT, as_json: AsJson = False) -> None:
     for forecast in expected:
         if forecast.of != Measure.forecast:
             say(f"For {forecast.release}, ± is that of {forecast.of}.", err=True)
-    for line in (source_note(checked), budget(checked), check_line(checked)):
+    for line in (source_note(checked), budget(checked), check_line(checked, file)):
         if line:
             say(line, err=True)
 
@@ -112,15 +112,15 @@ def budget(checked: Plan) -> str:
         return f"The store '{public_address(checked.store.url)}' cannot be used: {refusal.what}"
 
 
-def check_line(checked: Plan) -> str:
+def check_line(checked: Plan, file: Path) -> str:
     """Whether the plan was checked against its source; empty after the launch."""
     path = store_path(checked)
     try:
         if not exists(path):
-            return check_note(None)
+            return check_note(None, file)
         with closing(open_store(path, create=False)) as store, store.reading() as transaction:
             running = transaction.stream(checked.stream.name) is not None
-            return "" if running else check_note(checked_at(transaction, checked))
+            return "" if running else check_note(checked_at(transaction, checked), file)
     except AmelesError:  # ``budget`` has already said that the store cannot be used
         return ""
 

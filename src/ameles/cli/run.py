@@ -22,8 +22,7 @@ from ameles.cli.engine_choice import (
     SharedOption,
 )
 from ameles.cli.followed_run import check_standby, follow_plan, launched, wait_for_store
-from ameles.cli.launch_question import confirm_launch
-from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
+from ameles.cli.launch_refusals import confirm_launch, refuse_launch
 from ameles.cli.plans import (
     DEFAULT,
     AsJson,
@@ -41,7 +40,7 @@ from ameles.connectors.files.named_files import list_names
 from ameles.connectors.objects.source import ObjectSource
 from ameles.connectors.sinks import SINKS
 from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
-from ameles.engine.engine import Engine
+from ameles.engine.engine import Engine, needs_service
 from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.plan import Plan, read_plan
@@ -79,7 +78,8 @@ def run(
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Launch without asking; it asks only at a terminal.")
+        bool,
+        typer.Option("--yes", help="Launch without asking; off a terminal, a launch needs it."),
     ] = False,
     same_file: Annotated[
         list[str] | None,
@@ -136,28 +136,33 @@ def run(
         engine=engine, plan=checked, master=master, shared=shared, buckets=buckets, settings=spark
     )
     choice.check()
+    if checked.stream.source_kind.needs_service:
+        raise needs_service(checked)
     cut = cut_off(until, checked, now=datetime.now(UTC))
     _ = checked.recipes  # recipes refuse their parameters here, before a store is made
     if standby and not wait_for_store(store_path(checked)):
         return
-    if not refuse_launch(checked):
-        check_source(checked, waiting=following)
+    note = "" if refuse_launch(checked) else check_source(checked, waiting=following)
     declarations = _declared(checked, same_file or [], new_file or [], skip_gap)
     unread: list[AmelesError] = []
     running = partial(
         Engine, checked, restart=restart, declarations=declarations, warn=_Warning(unread, file)
     )
-    confirmed = partial(confirm_launch, checked, yes=yes, quiet=as_json)
-    new = not exists(store_path(checked))
-    if new:  # a refusal, or a person who says no, leaves no empty store behind
-        with plan_named(file):
-            refuse_new_store(checked, restart=restart is not None)
-            confirmed(None)
+    confirmed = partial(
+        confirm_launch,
+        checked,
+        file=file,
+        yes=yes,
+        quiet=as_json,
+        restart=restart is not None,
+        note=note,
+    )
+    with plan_named(file):  # a refusal, or a person who says no, leaves no empty store behind
+        launches = not exists(store_path(checked)) and confirmed(None)
     with plan_named(file), closing(open_store(store_path(checked))) as store:
-        if not new:
-            confirmed(store)
+        launches = launches or confirmed(store)
         with choice.cluster() as cluster:
-            begun = partial(running, store, cluster=cluster)
+            begun = partial(running, store, cluster=cluster, launches=launches)
             if following:
                 report = follow_plan(begun, checked, standby=standby, quiet=as_json)
             else:

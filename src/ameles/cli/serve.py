@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ameles.cli.extras import version
-from ameles.cli.launch_question import confirm_launch
-from ameles.cli.launch_refusals import refuse_launch, refuse_new_store
+from ameles.cli.launch_refusals import at_terminal, confirm_launch, refuse_launch
 from ameles.cli.overwritten_memory import overwrite_memory
 from ameles.cli.plans import store_path
 from ameles.cli.stop_signals import stopping
@@ -56,7 +55,11 @@ def serve(
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Launch without asking; it asks only at a terminal.")
+        bool,
+        typer.Option(
+            "--yes",
+            help="Launch without asking; off a terminal, a stream waits for its launch without it.",
+        ),
     ] = False,
 ) -> None:
     """Follow streams and show them over HTTP.
@@ -76,16 +79,13 @@ def serve(
         overwrite_memory()
     with ExitStack() as stack:
         opened = stack.enter_context(closing(listening(listen)))
-        stores, unconfirmed = _opened(checked, stack, yes=yes)
+        stores, launches = _opened(plans, checked, stack, yes=yes)
         from ameles.service.log import Log
         from ameles.service.service import Service
 
         said = Log(sys.stderr, as_json=log is LogForm.JSON)
         service = Service(
-            list(zip(checked, stores, strict=True)),
-            said,
-            proxies=proxies,
-            unconfirmed=unconfirmed,
+            list(zip(checked, stores, strict=True)), said, proxies=proxies, launches=launches
         )
         with stopping() as stop:
             said.say("serving", address=url_of(opened))
@@ -120,18 +120,19 @@ def _check_names(plans: Sequence[Plan]) -> None:
 
 
 def _opened(
-    plans: Sequence[Plan], stack: ExitStack, *, yes: bool
+    files: Sequence[Path], plans: Sequence[Plan], stack: ExitStack, *, yes: bool
 ) -> tuple[list[Store], frozenset[str]]:
-    """The store of each plan, and the streams of which nobody knows whether they are to be
-    launched.
+    """The store of each plan, and the names of the streams that may be launched.
 
-    Plans with one address share one store.  Everything that a launch would refuse is refused
-    before the first stream begins.  A store that cannot be used now is waited for, unless all are
-    refused for reasons that do not pass.
+    Plans with one address share one store.  Everything that a launch would refuse is refused before
+    the first stream begins.  Without a yes nothing is launched and no store is made: such a stream
+    waits.  A store that cannot be used now is waited for, unless all are refused for reasons that
+    do not pass.
     """
     from ameles.service.served_store import ServedStore
 
-    stores = dict[str, ServedStore]()
+    agreed = yes or at_terminal()
+    stores, notes = dict[str, ServedStore](), list[str]()
     for plan in plans:
         _ = plan.recipes  # recipes refuse their parameters here, before a store is made
         place = _place(plan)
@@ -139,24 +140,27 @@ def _opened(
             made = ServedStore(store_path(plan), create=yes)
             stores[place] = stack.enter_context(closing(made))
             made.open_existing()
+        note = ""
         if stores[place].away:
             check_launch(plan)
-        elif not refuse_launch(plan):
-            check_source(plan, waiting=True)
+        elif not refuse_launch(plan) and agreed:
+            note = check_source(plan, waiting=True)
+        notes.append(note)
     _check_hope(list(stores.values()))
-    unconfirmed = set[str]()
-    for plan in plans:
+    launches = set[str]()
+    for file, plan, note in zip(files, plans, notes, strict=True):
         store = stores[_place(plan)]
-        if not (store.away or store.opened):
-            refuse_new_store(plan, restart=False)
-            confirm_launch(plan, None, yes=yes, quiet=False)
+        known = store if store.opened else None
+        if store.away:
+            launches |= {plan.stream.name} if yes else set()
+        elif agreed and confirm_launch(plan, known, file=file, yes=yes, note=note):
+            launches.add(plan.stream.name)
             store.open(create=True)
-        elif not store.away:
-            confirm_launch(plan, store, yes=yes, quiet=False)
-        elif not yes:
-            unconfirmed.add(plan.stream.name)
+    for store in stores.values():
+        if not (store.away or store.opened):
+            store.open()  # it waits for somebody who makes it
     _check_hope(list(stores.values()))
-    return [stores[_place(plan)] for plan in plans], frozenset(unconfirmed)
+    return [stores[_place(plan)] for plan in plans], frozenset(launches)
 
 
 def _place(plan: Plan) -> str:
@@ -167,6 +171,6 @@ def _place(plan: Plan) -> str:
 
 def _check_hope(stores: Sequence[ServedStore]) -> None:
     """Refuses stores none of which can be used before somebody has changed something."""
-    problems = [store.problem for store in stores]
+    problems = [None if store.missing else store.problem for store in stores]
     if not any(problem is None or isinstance(problem, Unavailable) for problem in problems):
         raise problems[0] or AssertionError("there is a plan")

@@ -151,6 +151,18 @@ class BudgetExceeded(AmelesError):
         return again, self.args, vars(self)
 
 
+class NotLaunched(AmelesError):
+    """A stream that was never launched, and whose launch nobody has agreed to; nothing was spent.
+
+    >>> print(NotLaunched("Stream 'flu' was not launched.", tip="ameles run --yes"))
+    error[launch]: Stream 'flu' was not launched.
+      try: ameles run --yes
+    """
+
+    code = "launch"
+    exit_code = 2
+
+
 class SourceUnreadable(AmelesError):
     """A file of a source that cannot be read now; a later run reads it once that is possible.
 

@@ -31,6 +31,7 @@ from ameles.engine.running.launch import (
     check_not_retired,
     check_unchanged,
     launch,
+    not_launched,
     under_its_rules,
 )
 from ameles.engine.running.launch_checks import check_launch
@@ -59,6 +60,7 @@ class Engine:
     ``declarations`` say whether a file that nobody else can identify is old or new.  ``warn`` is
     called for files that cannot be read.  ``sinks`` are open sinks in addition to the plan's.
     ``cluster`` runs the tasks that read and bound events; without one, this process does.
+    ``launches`` says whether a stream that was never launched may be, which spends its budget.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Engine:
         memory: int = MEMORY,
         batch: int = BATCH,
         cluster: Cluster | None = None,
+        launches: bool = True,
     ) -> None:
         if cluster is not None:  # tasks have other folders to start from
             plan = replace(plan, base=plan.base.absolute())
@@ -90,6 +93,7 @@ class Engine:
         self._memory = memory
         self._batch = batch
         self._cluster = cluster
+        self._launches = launches
 
     def run(self, until: datetime | None = None) -> Report:
         """Closes every unreleased step that has ended by ``until``, by default the current time."""
@@ -233,11 +237,13 @@ class Engine:
         return StreamSinks(self.plan, identity, genuine=genuine, sinks=self._sinks)
 
     def _stored(self) -> StreamRecord | None:
-        """The stream's record in the store; None if it was not launched, refused if retired."""
+        """The stream's record in the store, refused if retired; None if it is to be launched."""
         with self.store.reading() as transaction:
             stream = transaction.stream(self.plan.stream.name)
             if stream is not None:
                 check_not_retired(transaction, stream)
+            elif not self._launches:
+                raise not_launched(self.plan)
             return stream
 
     def _open(self, source: AnySource | None) -> tuple[StreamRecord, bool]:
@@ -256,10 +262,11 @@ class Engine:
         self._stream_sinks(identity).check_launch(self.store)
         seal = StreamVault(self.plan, identity).create if self._sealed else None
         position = None if source is None else source.at_launch()
-        cluster = self._cluster
-        state = GathererState() if cluster is None else cluster.launched(self.plan, identity)
+        cluster, state = self._cluster, GathererState()
         with self.store.writing() as transaction:
             stream = launch(transaction, self.plan, identity, self._noise, seal)
+            if cluster is not None:
+                state = cluster.launched(self.plan, identity)
             if position is not None:
                 transaction.set_position(stream, position)
             if state:

@@ -15,11 +15,12 @@ from functools import partial
 
 from ameles.connectors.http_source import HttpSource
 from ameles.connectors.source import AnySource
-from ameles.core.exceptions import AmelesError, BadInput
+from ameles.core.exceptions import AmelesError
 from ameles.engine.engine import Engine
 from ameles.engine.following.arrivals import now
 from ameles.engine.following.batch_writer import open_step
 from ameles.engine.following.follow import follow
+from ameles.engine.running.launch import not_launched
 from ameles.engine.running.session import Report
 from ameles.plan.clock import instant
 from ameles.plan.difference import difference
@@ -40,7 +41,7 @@ class FollowedStream:
     """A plan and the thread that follows it; ``told`` is called with the stream's name when
     something can be seen, ``failing`` when it fails.
 
-    A stream that is not launched yet is launched only if that was ``confirmed``.
+    A stream that is not launched yet waits for its launch, unless this service ``launches`` it.
     """
 
     def __init__(
@@ -52,12 +53,12 @@ class FollowedStream:
         failing: Callable[[FollowedStream], None] = lambda stream: None,
         order: LaunchOrder | None = None,
         *,
-        confirmed: bool = True,
+        launches: bool = True,
     ) -> None:
         self._shown = shown
+        self._launches = launches
         self._log = log
         self._order = order or LaunchOrder(())
-        self._confirmed = confirmed
         self._clock = clock
         self._told = told
         self._fails = failing
@@ -156,7 +157,7 @@ class FollowedStream:
 
     def _follow(self, stop: threading.Event) -> Report:
         """Follows until the stream ends, fails, is stopped or is to begin anew."""
-        engine = Engine(self._plan, self.store, warn=self._warn)
+        engine = Engine(self._plan, self.store, warn=self._warn, launches=self._launches)
         source = engine.source(waiting=True)
         return follow(
             engine,
@@ -185,15 +186,11 @@ class FollowedStream:
 
         Not by another plan: what it would say about the numbers is not true.
         """
-        with self._shown.store.reading() as transaction:
+        if isinstance(self.store, ServedStore) and self.store.missing and not self._launches:
+            raise not_launched(self._plan)
+        with self.store.reading() as transaction:
             stream = transaction.stream(self.name)
         self._launched = stream is not None
-        if stream is None and not self._confirmed:
-            raise BadInput(
-                f"The stream '{self.name}' is not launched, and nobody could be asked whether to.",
-                why="its store could not be used when the service started",
-                tip="start the service again now, or with --yes",
-            )
         if stream is not None and not difference(stream.plan, self._plan.to_json()):
             self._describing.begin(stream.released)
 
@@ -269,20 +266,14 @@ class Following:
         log: Log,
         told: Callable[[str], None] = lambda name: None,
         clock: Callable[[], int] = now,
-        unconfirmed: Collection[str] = (),
+        launches: Collection[str] | None = None,
     ) -> None:
-        order = LaunchOrder([one.plan.stream.name for one in shown])
+        names = [one.plan.stream.name for one in shown]
+        order = LaunchOrder(names)
+        launched = names if launches is None else launches
         streams = [
-            FollowedStream(
-                one,
-                log,
-                told,
-                clock,
-                self._failing,
-                order,
-                confirmed=one.plan.stream.name not in unconfirmed,
-            )
-            for one in shown
+            FollowedStream(one, log, told, clock, self._failing, order, launches=name in launched)
+            for name, one in zip(names, shown, strict=True)
         ]
         for stream in streams:
             if isinstance(stream.store, ServedStore):

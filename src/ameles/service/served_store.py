@@ -42,6 +42,7 @@ class ServedStore(Store):
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._waiting = False  # whether a thread waits for the store
+        self._exists = True
         self._returned: list[Callable[[], None]] = []
 
     @property
@@ -53,6 +54,11 @@ class ServedStore(Store):
     @property
     def away(self) -> bool:
         return self._problem is not None
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is none, and somebody else has to make it."""
+        return self.away and not self._exists
 
     @property
     def opened(self) -> bool:
@@ -70,11 +76,11 @@ class ServedStore(Store):
     def open_existing(self) -> None:
         """The same, if there is a store."""
         try:
-            there = exists(self._url)
+            self._exists = exists(self._url)
         except StoreRefused as problem:
             self._lost(problem)
         else:
-            if there:
+            if self._exists:
                 self.open()
 
     def when_back(self, told: Callable[[], None]) -> None:
@@ -143,7 +149,7 @@ class ServedStore(Store):
         store = self._opening(self._url, create=self._create)
         with self._lock:
             if not self._closed.is_set():
-                self._store = store
+                self._store, self._exists = store, True
                 return
         store.close()
 

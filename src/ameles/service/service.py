@@ -29,8 +29,8 @@ from ameles.store import Store
 class Service:
     """Some plans with their stores: followed, and shown over HTTP.
 
-    ``clock`` says when steps end, in microseconds since 1970.  The streams that are ``unconfirmed``
-    are not launched.
+    ``clock`` says when steps end, in microseconds since 1970.  ``launches`` names the streams that
+    may be launched; ``None``: all.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class Service:
         *,
         clock: Callable[[], int] = now,
         proxies: TrustedProxies = NO_PROXIES,
-        unconfirmed: Collection[str] = (),
+        launches: Collection[str] | None = None,
     ) -> None:
         shown = [Shown(plan, store) for plan, store in plans]
         self._log = log
         self._feed = Feed()
         requests = RequestLog(log)
-        self.following = Following(shown, log, self._feed.tell, clock, unconfirmed)
+        self.following = Following(shown, log, self._feed.tell, clock, launches)
         self.app: ASGIApp = build_app(
             StorePublished(shown, self.following.doing, reason=self.following.reason),
             Access(shown),

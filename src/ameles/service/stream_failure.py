@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from ameles.core.exceptions import (
     AmelesError,
     BudgetExceeded,
+    NotLaunched,
     PlanError,
     SourceUnreadable,
     StoreRefused,
@@ -24,6 +25,7 @@ from ameles.store import StreamInUse
 LASTING = frozenset({PlanError.exit_code, BudgetExceeded.exit_code})  # trying again changes nothing
 AWAY = "its store cannot be used now"
 _REASONS: tuple[tuple[type[AmelesError], str], ...] = (  # the first that fits
+    (NotLaunched, "it waits for its launch"),
     (StreamInUse, "another process runs it"),
     (StoreRefused, AWAY),
     (SourceUnreadable, "its source cannot be read now"),
@@ -62,5 +64,6 @@ def stream_failure(problem: BaseException, pause: float, now: datetime) -> Strea
 def _lasts(problem: BaseException) -> bool:
     """Whether a failure would be the same at each attempt."""
     if isinstance(problem, AmelesError):
-        return problem.exit_code in LASTING
+        # somebody may launch a stream that waits for it
+        return problem.exit_code in LASTING and not isinstance(problem, NotLaunched)
     return not isinstance(problem, Exception)

@@ -10,7 +10,7 @@ from stat import S_IMODE
 import numpy as np
 import pytest
 
-from ameles.core.exceptions import AmelesError, BadInput, StoreRefused
+from ameles.core.exceptions import AmelesError, BadInput, BudgetExceeded, StoreRefused
 from ameles.engine.distributed.bucket_folder import BucketFolder, sha256
 from ameles.engine.distributed.bucket_gatherer import MOST_BUCKETS, Cluster
 from ameles.engine.distributed.manifest import NAME, BucketFiles, Manifest, UsersFile
@@ -44,6 +44,15 @@ def test_users_stay_on_the_engine_that_has_them(tmp_path: Path) -> None:
     here.run(1)
     with pytest.raises(StoreRefused, match="launched in one process"):
         here.run(3, cluster=cluster(here.folder, 2))
+
+
+def test_a_launch_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    site = Site(tmp_path, WINDOW, cluster=cluster(tmp_path, 2), only=DAILY)
+    site.text = site.text.replace("\nepsilon = ", "\ncap = 1e-9\nepsilon = ")
+    site.deliver(0)
+    with pytest.raises(BudgetExceeded):
+        site.run(1)
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_stream_of_events_has_no_state_and_may_go_anywhere(tmp_path: Path) -> None:

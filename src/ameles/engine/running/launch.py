@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from ameles.core.exceptions import PlanError, StoreRefused
+from ameles.core.exceptions import NotLaunched, PlanError, StoreRefused
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import Approx, Loss, Pure
 from ameles.core.noise import Noise
@@ -22,6 +22,7 @@ from ameles.measures.measure import Measure
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.mechanisms.pan_private.erase import erase
 from ameles.plan.difference import difference
+from ameles.plan.forecast import payer_words
 from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord, Transaction
 
@@ -37,6 +38,18 @@ def check_unchanged(plan: Plan, stream: StreamRecord) -> None:
             why="its noise was calibrated and paid for as it was",
             tip="the plan as it was, or another name for a new stream with a budget of its own",
         )
+
+
+def not_launched(plan: Plan) -> NotLaunched:
+    """The refusal to launch a stream without a yes."""
+    command = "ameles serve PLAN" if plan.stream.source_kind.needs_service else "ameles run"
+    return NotLaunched(
+        f"Stream '{plan.stream.name}' waits for its launch, which spends {plan.loss} of "
+        f"{payer_words(plan)}.",
+        why="that is forever and needs a yes, and there is no terminal to ask at; nothing was "
+        "spent",
+        tip=f"{command} --yes, which launches it; or put its store back, if it was launched before",
+    )
 
 
 def check_not_retired(transaction: Transaction, stream: StreamRecord) -> None:
@@ -152,6 +165,15 @@ def check_payer(transaction: Transaction, plan: Plan) -> None:
     """Refuses a plan whose budget was not opened."""
     if plan.privacy.budget is not None:
         payer_of(plan, transaction.ledger(plan.privacy.population))
+
+
+def check_paid(transaction: Transaction, plan: Plan) -> None:
+    """Refuses a plan that its payer cannot pay in full."""
+    ledger = transaction.ledger(plan.privacy.population, unit=plan.unit)
+    if ledger is None:
+        check_price(plan)
+    else:
+        payer_of(plan, ledger).check_fits(plan.purchases)
 
 
 def open_population(transaction: Transaction, plan: Plan) -> None:
