@@ -81,8 +81,10 @@ class Site:
             opened.writelines(rows)
 
     def follow(self, *options: str) -> None:
+        """Follows the stream; the first start says yes to the launch, and no other needs to."""
+        yes = ["--yes"] if self.process is None else []
         self.process = start(
-            *("-m", "ameles", "run", "--follow", *options),
+            *("-m", "ameles", "run", "--follow", *yes, *options),
             cwd=self.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

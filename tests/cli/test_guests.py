@@ -56,7 +56,10 @@ def test_it_is_followed_from_standard_input(guests: Path, ameles: Program) -> No
     change('window = "1d"  ', 'window = "2s"', "guests.toml")
     lines = "".join(f'{{"ticket": "{CANARY}-{i % 50}"}}\n' for i in range(200))
     ended = run(
-        *("-m", "ameles", "run", "guests.toml", "--follow"), cwd=guests, given=lines, timeout=600
+        *("-m", "ameles", "run", "guests.toml", "--follow", "--yes"),
+        cwd=guests,
+        given=lines,
+        timeout=600,
     )
     assert ended.returncode == 0, ended.stderr
     assert "That is its last step." in ended.stderr

@@ -136,7 +136,7 @@ def test_two_followers_of_one_stream(place: PostgresPlace, ameles: Program) -> N
     plan = Path("ameles.toml")
     later = plan.read_text(encoding="utf-8").replace("2026-01-01", "2099-01-01")
     plan.write_text(later, encoding="utf-8")
-    with start("-m", "ameles", "run", "--follow", stderr=subprocess.PIPE) as first:
+    with start("-m", "ameles", "run", "--follow", "--yes", stderr=subprocess.PIPE) as first:
         assert first.stderr is not None
         assert first.stderr.readline().startswith("This plan was never checked")
         assert first.stderr.readline().startswith("Launched stream 'flu'")

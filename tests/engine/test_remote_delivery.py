@@ -296,9 +296,8 @@ def test_a_sink_is_closed_when_its_thread_has_ended_and_never_under_it(*, ends: 
     sink = mock.create_autospec(RemoteSink, instance=True)
     sink.abort, sink.close = told.abort, told.close
     delivery = RemoteDelivery("away", lambda: sink)
-    delivery._thread = mock.create_autospec(threading.Thread, instance=True)
-    delivery._thread.join = told.join
-    delivery._thread.is_alive = lambda: not (ends and told.join.called)
+    delivery._thread = thread = mock.create_autospec(threading.Thread, instance=True)
+    thread.join, thread.is_alive = told.join, lambda: not (ends and told.join.called)
     delivery.close()
     waited = [mock.call.abort(), mock.call.join(remote_delivery.PATIENCE)]
     assert told.mock_calls == [*waited, *[mock.call.close()] * ends]
