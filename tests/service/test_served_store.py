@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import threading
@@ -269,3 +270,34 @@ def _closed(store: Store) -> bool:
             return False
     except Exception as problem:
         return "was closed" in str(problem)
+
+
+def test_a_store_that_does_not_answer_keeps_nobody_else_waiting(
+    tmp_path: Path, server: Server, away: ServedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop goes on, and a token is looked for in the store of its stream first."""
+    server.there.set()
+    away.open()
+    with closing(open_store(str(tmp_path / "near.db"))) as store:
+        far = released(world(tmp_path / "far", "far"), away)
+        near = released(world(tmp_path / "near", "near"), store)
+        with small([far, near]) as service:
+            token, other = service.token("ingest", "near"), service.token("ingest", "far")
+            hangs, go = threading.Event(), threading.Event()
+
+            def hanging() -> None:
+                hangs.set()
+                assert go.wait(600)
+
+            async def both() -> list[int]:
+                first = asyncio.create_task(service.client.ask("/v1/streams/far/events", other))
+                await asyncio.to_thread(hangs.wait)
+                statuses = [
+                    (await service.client.ask(path, given)).status
+                    for path, given in (("/healthz", None), ("/v1/streams/near/events", token))
+                ]
+                go.set()
+                return [*statuses, (await first).status]
+
+            monkeypatch.setattr(server, "reached", hanging)
+            assert service.client.run(both()) == [200, 503, 503], "no stream takes events here"

@@ -62,7 +62,7 @@ class Access:
 
         Anybody may read a public stream; the answer is then None.
         """
-        token = self._token(authorization, address)
+        token = self._token(authorization, address, stream)
         one = self._shown.get(stream)
         own = token is not None and token.stream == stream
         if token is not None and own and token.scope in scopes:
@@ -71,12 +71,17 @@ class Access:
             return None
         raise _wrong_scope(scopes) if own else unknown_stream()
 
+    def knows(self, authorization: str) -> bool:
+        """Whether a check of this token looks into no store."""
+        read = _HEADER.fullmatch(authorization)
+        return read is None or self._known_now(token_digest(read[1])) is not None
+
     def still_allows(self, authorization: str, stream: str, scopes: frozenset[Scope]) -> bool:
         """Whether a token that let a request pass would do so now.
 
         No rate limits it: whoever sends too many requests must not keep a right that has ended.
         """
-        token, one = self._valid(authorization), self._shown[stream]
+        token, one = self._valid(authorization, stream), self._shown[stream]
         if token is None:
             return False
         return one.plan.serve.public or (token.stream == stream and token.scope in scopes)
@@ -93,13 +98,15 @@ class Access:
             name for name, one in self._shown.items() if one.plan.serve.public or name == own
         )
 
-    def _token(self, authorization: str | None, address: str) -> TokenRecord | None:
-        """The valid token of a request, within its rate."""
+    def _token(
+        self, authorization: str | None, address: str, stream: str | None = None
+    ) -> TokenRecord | None:
+        """The valid token of a request about a stream, if it is about one, within its rate."""
         if authorization is None:
             self._pass(f"address {limited_as(address)}", None)
             return None
         try:
-            token = self._valid(authorization)
+            token = self._valid(authorization, stream)
         except StoreRefused:
             self._pass(f"address {limited_as(address)}", None)
             raise
@@ -109,20 +116,28 @@ class Access:
         self._pass(f"token {token.stream} {token.number}", token.scope, token)
         return token
 
-    def _valid(self, authorization: str) -> TokenRecord | None:
+    def _valid(self, authorization: str, stream: str | None) -> TokenRecord | None:
         """The token of a header; None if it is unknown, expired or revoked."""
         read = _HEADER.fullmatch(authorization)
-        token = None if read is None else self._looked_up(token_digest(read[1]))
+        token = None if read is None else self._looked_up(token_digest(read[1]), stream)
         return token if token is not None and token.valid(self._now()) else None
 
-    def _looked_up(self, digest: bytes) -> TokenRecord | None:
-        """The token with this digest, if its stream is one of this service, in its own store."""
+    def _known_now(self, digest: bytes) -> TokenRecord | None:
         with self._lock:
             until, known = self._known.get(digest, (-math.inf, None))
-            if self._clock() < until:
-                return known
+            return known if self._clock() < until else None
+
+    def _looked_up(self, digest: bytes, stream: str | None) -> TokenRecord | None:
+        """The token with this digest, if its stream is one of this service, in its own store.
+
+        The store of the stream that is asked for comes first: another one may not answer.
+        """
+        known = self._known_now(digest)
+        if known is not None:
+            return known
         refusal: StoreRefused | None = None
-        for store in self._stores:
+        asked = None if stream is None else self._shown.get(stream)
+        for store in sorted(self._stores, key=lambda one: asked is None or one is not asked.store):
             try:
                 with store.reading() as transaction:
                     token = transaction.token(digest)

@@ -206,6 +206,9 @@ class Gate(Protocol):
         Anybody may read a public stream; the answer is then None.
         """
 
+    def knows(self, authorization: str) -> bool:
+        """Whether a check of this token looks into no store."""
+
     def still_allows(self, authorization: str, stream: str, scopes: frozenset[Scope]) -> bool:
         """Whether a token that let a request pass would do so now; not limited by any rate."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Protocol
 
+from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive
 
 from ameles.connectors.http_source import Batch, Outcome
@@ -57,7 +58,7 @@ class Post:
 
 async def take_batch(post: Post, gate: Gate, doors: Doors, bodies: UnfinishedBodies) -> Answer:
     """Takes a batch; the answer comes when its events are safe."""
-    right = right_to_post(gate, post.authorization, post.address, post.stream)
+    right = await right_to_post(gate, post.authorization, post.address, post.stream)
     if over(doors, post.stream):
         return answer_to(Outcome.ENDED, doors.open_step(post.stream))
     with held_by(right):
@@ -100,9 +101,16 @@ def with_open_step(refusal: Refused, stream: str, doors: Doors, *, posted: bool)
     return refusal
 
 
-def right_to_post(gate: Gate, authorization: str | None, address: str, stream: str) -> Right:
-    """The right of a request to post events to a stream; refused if it has none."""
-    right = gate.check(authorization, address, stream, INGEST)
+async def right_to_post(gate: Gate, authorization: str | None, address: str, stream: str) -> Right:
+    """The right of a request to post events to a stream; refused if it has none.
+
+    A store that does not answer must not keep the event loop waiting.
+    """
+    given = authorization, address, stream, INGEST
+    if authorization is None or gate.knows(authorization):
+        right = gate.check(*given)
+    else:
+        right = await run_in_threadpool(gate.check, *given)
     if right is None:  # nobody posts without a token
         raise AssertionError("a gate lets nobody post without a token")
     return right

@@ -37,12 +37,12 @@ class TellingRoute(APIRoute):
         async def telling(request: Request) -> Response:
             name = str(request.path_params.get("name", ""))
             try:
-                _check_form(request, name)
+                await _check_form(request, name)
                 return await handle(request)
             except RequestValidationError as wrong:
                 refusal = bad_parameters(wrong)
                 refusal.tip = HOW_TO_POST
-                refusal = _of_parameters(request, name, refusal)
+                refusal = await _of_parameters(request, name, refusal)
             except Refused as problem:
                 refusal = problem
             raise with_open_step(refusal, name, _doors(request), posted=request.method == "POST")
@@ -75,7 +75,7 @@ def _model(status: int) -> Any:
 async def open_step(request: Request, name: Annotated[str, NAME]) -> OpenStep:
     """The step that batches must name now."""
     doors = _doors(request)
-    with held_by(_right(request, name)):
+    with held_by(await _right(request, name)):
         if not over(doors, name):
             open_door(doors, name)
     return doors.open_step(name)
@@ -159,11 +159,11 @@ def _doors(request: Request) -> Doors:
     return doors
 
 
-def _right(request: Request, name: str) -> Right:
-    return right_to_post(gate(request), authorization(request), address(request), name)
+async def _right(request: Request, name: str) -> Right:
+    return await right_to_post(gate(request), authorization(request), address(request), name)
 
 
-def _check_form(request: Request, name: str) -> None:
+async def _check_form(request: Request, name: str) -> None:
     """Refuses a query, and headers of which only one would be used."""
     try:
         only_declared(request)
@@ -176,13 +176,13 @@ def _check_form(request: Request, name: str) -> None:
                 tip="send it once",
             )
     except Refused as wrong:
-        raise _of_parameters(request, name, wrong) from None
+        raise await _of_parameters(request, name, wrong) from None
 
 
-def _of_parameters(request: Request, name: str, refusal: Refused) -> Refused:
+async def _of_parameters(request: Request, name: str, refusal: Refused) -> Refused:
     """The refusal of parameters; those who may not post are refused for that alone."""
     try:
-        refusal.holder = _right(request, name)
+        refusal.holder = await _right(request, name)
     except Refused as other:
         return other
     return refusal
