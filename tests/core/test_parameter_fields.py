@@ -14,6 +14,8 @@ import pytest
 
 from ameles.core.exceptions import BadInput
 from ameles.core.parameters import (
+    Bound,
+    Contributions,
     Parameter,
     Whole,
 )
@@ -138,3 +140,13 @@ def test_a_parameter_needs_its_own_check() -> None:
     abstract: Any = Parameter
     with pytest.raises(TypeError, match="abstract"):
         abstract()
+
+
+@pytest.mark.parametrize("kind", [Contributions, Bound])
+def test_a_unit_changes_one_step_by_one_at_least(kind: type[Contributions | Bound]) -> None:
+    field = kind()
+    field.name = "change"
+    assert field.check(1) == 1
+    for wrong in (0, -1):
+        with pytest.raises(BadInput, match=r"'change' parameter must be a whole number from 1 to"):
+            field.check(wrong)
