@@ -58,7 +58,7 @@ REFUSED: dict[str, tuple[Callable[[Query], Any], str]] = {
     ),
     "the median of parts": (
         lambda t: t.partition(**REGIONS).explain("noisy_median", epsilon=1, **AGES),
-        "not of the parts of a partition",
+        "not of all parts of a partition",
     ),
     "an unknown argument": (
         lambda t: t.explain("noisy_median", epsilon=1, colour="red", **AGES),

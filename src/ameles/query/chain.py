@@ -143,7 +143,7 @@ class Chain(ABC):
 
     def _combined(self, how: str, other: Chain) -> Self:
         self._same_account(other, how)
-        rows = Combined(how, self.relation, other.relation)
+        rows = Combined(self.relation, other.relation, how)
         return self._with(rows)._with_version(self._both(other))
 
     def _both(self, other: Chain) -> str | None:

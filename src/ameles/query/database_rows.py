@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import duckdb
@@ -20,6 +20,7 @@ from ameles.query.row_source import (
     RowSource,
     declared_or_found,
     described,
+    streamed,
     typed_relation,
 )
 from ameles.store.postgres.driver import driver
@@ -37,25 +38,25 @@ def qualified(table: str) -> str:
     return ".".join(identifier(part) for part in table.split("."))
 
 
-class CopiedRows(RowSource, RowsNow):
-    """Rows that can be copied, every value as text and cast by the same rules as in a file."""
-
-    def rows_now(self) -> RowsNow:
-        return self
-
-    def _texts(self, kind: str) -> str:
-        """SQL: the columns as texts; ``kind`` is the database's name of that type."""
-        return ", ".join(f"CAST({identifier(name)} AS {kind})" for name in self.columns)
-
-    def _insert_texts(self, table: str) -> str:
-        """SQL that inserts a batch of texts into a table."""
-        kinds = self.read_kinds
-        columns = [Typed(name, kinds[name], identifier(name)) for name in self.columns]
-        return f"INSERT INTO {table} SELECT {self.names} FROM {typed(columns, _BATCH)}"
+# The tables and views with a name: whether each is found without its schema, and the SQL of those
+# that are tables of DuckDB's own.
+_NAMED = """
+SELECT database_name = current_database() AND schema_name = current_schema(),
+    CASE WHEN type = 'duckdb' THEN sql END
+FROM duckdb_tables() JOIN duckdb_databases() USING (database_name)
+WHERE lower(table_name) = lower($1)
+UNION ALL SELECT true, NULL FROM duckdb_views() WHERE lower(view_name) = lower($1)
+"""
 
 
-class DuckRows(CopiedRows):
-    """A table or view of an open DuckDB connection; queries run there."""
+class DuckRows(RowSource, RowsNow):
+    """A table or view of an open DuckDB connection.
+
+    Questions run on that connection where its rows are surely the same at each reading, or are read
+    once: it has no settings of ours, so all other rows are copied into a connection of our own.
+    """
+
+    still = True  # in one of the two ways
 
     def __init__(
         self,
@@ -65,44 +66,85 @@ class DuckRows(CopiedRows):
         user: str | None,
     ) -> None:
         self._connection, self._table = connection, qualified(table)
+        self._parts = table.split(".")
         self.label, self._called = table, f"The table '{table}'"
         with quiet("looking at a table"), closing(connection.cursor()) as cursor:
             self._types = described(cursor, self._table)
         super().__init__(declared_or_found(columns, self._types, user), user)
         typed_relation(self, self._table, self._types, self._called)
+        self._in_place: set[int] = set()  # the identities of cursors that questions run on now
 
-    def connected(self, paths: tuple[str, ...]) -> AbstractContextManager[Duck]:
-        cursor = self._connection.cursor()
-        cursor.execute("SET TimeZone = 'UTC'")
-        # Rows are read more than once: without a transaction a user whose rows come meanwhile
-        # could keep more than the bound.
-        cursor.execute("BEGIN TRANSACTION")
-        return closing(cursor)
+    def rows_now(self) -> RowsNow:
+        return self
+
+    @contextmanager
+    def connected(self, paths: tuple[str, ...], *, once: bool) -> Iterator[Duck]:
+        with self._cursor() as cursor:
+            if self._may_stay(cursor, once=once):
+                self._in_place.add(id(cursor))
+                try:
+                    yield cursor
+                finally:
+                    self._in_place.discard(id(cursor))
+                return
+        with super().connected(paths, once=once) as duck:
+            yield duck
 
     @contextmanager
     def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
         relation = typed_relation(self, self._table, self._types, self._called)
-        if self._reaches(duck):
-            yield relation
+        if id(duck) in self._in_place:
+            yield f"(SELECT {self._binary} FROM {relation})"
             return
-        # asked together with rows of another connection
-        table = self.empty_table(tables)
-        insert = self._insert_texts(table)
-        with self.connected(()) as cursor:
-            cursor.execute(f"SELECT {self._texts('VARCHAR')} FROM {relation}")
-            while batch := cursor.fetchmany(ROWS_AT_ONCE):
-                insert_texts(duck, insert, list(self.columns), batch)
-        yield table
+        with self._cursor() as cursor:
+            rows = cursor.sql(f"SELECT {self.names} FROM {relation}")
+            with streamed(rows, duck) as stream:
+                copy = tables.create("rows", f"SELECT * FROM {stream}")
+        yield copy
 
-    def _reaches(self, duck: Duck) -> bool:
-        try:
-            return described(duck, self._table) == self._types
-        except duckdb.Error:
+    @contextmanager
+    def _cursor(self) -> Iterator[Duck]:
+        """A transaction: all that it reads of tables is of one moment."""
+        with closing(self._connection.cursor()) as cursor:
+            cursor.execute("SET TimeZone = 'UTC'")
+            cursor.execute("BEGIN TRANSACTION")
+            yield cursor
+
+    def _may_stay(self, cursor: Duck, *, once: bool) -> bool:
+        """Whether a question about these rows can run in this transaction.
+
+        A table of DuckDB's own without generated columns is the same at each reading there.  A view
+        may be anything, and so may a table of an attached database of another kind, or one that
+        shares its name with others.  A collation of the connection cannot be undone.
+        """
+        [(collation,)] = cursor.execute("SELECT current_setting('default_collation')").fetchall()
+        if collation:
             return False
+        if once:
+            return True
+        named = cursor.execute(_NAMED, [self._parts[-1]]).fetchall()
+        if len(named) != 1:
+            return False
+        [(here, written)] = named
+        told = here or len(self._parts) > 1
+        return told and written is not None and "GENERATED" not in written.upper()
+
+    @property
+    def _binary(self) -> str:
+        """SQL: the columns, with the collation in which only equal texts are equal."""
+        return ", ".join(
+            f'{identifier(name)} COLLATE "binary" AS {identifier(name)}' if kind == "text" else
+            identifier(name) for name, kind in self.columns.items()
+        )  # fmt: skip
 
 
-class PostgresRows(CopiedRows):
-    """A table of a Postgres database, read in one read-only transaction."""
+class PostgresRows(RowSource, RowsNow):
+    """A table of a Postgres database, copied in one read-only transaction.
+
+    Every value is copied as text, and cast by the same rules as in a file.
+    """
+
+    still = True
 
     def __init__(
         self, url: str, table: str, columns: Mapping[str, str] | None, user: str | None
@@ -120,13 +162,18 @@ class PostgresRows(CopiedRows):
                 tip=f"one of {', '.join(types)[:200]}",
             )
 
+    def rows_now(self) -> RowsNow:
+        return self
+
     @contextmanager
     def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
-        table = self.empty_table(tables)
-        insert = self._insert_texts(table)
+        table, kinds = self.empty_table(tables), self.read_kinds
+        columns = [Typed(name, kinds[name], identifier(name)) for name in self.columns]
+        insert = f"INSERT INTO {table} SELECT {self.names} FROM {typed(columns, _BATCH)}"
+        texts = ", ".join(f"CAST({identifier(name)} AS text)" for name in self.columns)
         with self._connected() as connection, connection.cursor("rows") as cursor:
             cursor.itersize = ROWS_AT_ONCE
-            cursor.execute(f"SELECT {self._texts('text')} FROM {self._table}")
+            cursor.execute(f"SELECT {texts} FROM {self._table}")
             while batch := cursor.fetchmany(ROWS_AT_ONCE):
                 insert_texts(duck, insert, list(self.columns), batch)
         yield table

@@ -26,8 +26,8 @@ Maker = Callable[..., Ending]
 class Ends(ABC):
     """What can be asked of a query, or of all parts of a partition at once.
 
-    ``epsilon`` is what the question costs; ``delta`` above 0 allows Gaussian noise; ``why`` stays
-    in the ledger.
+    A partition refuses the ends of ``OF_ONE_QUERY``.  ``epsilon`` is what the question costs;
+    ``delta`` above 0 allows Gaussian noise; ``why`` stays in the ledger.
     """
 
     @property
@@ -163,6 +163,108 @@ class Ends(ABC):
         """The ``k`` public keys with the most rows, with their counts."""
         return self._asked("top_k", epsilon, delta, why, k=k, by=by)
 
+    def above_threshold(
+        self,
+        conditions: Sequence[str],
+        *,
+        threshold: int,
+        aboves: int = 1,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """For each condition, whether more than ``threshold`` rows meet it, until ``aboves`` were
+        above.
+
+        Conditions below the threshold cost nothing.
+        """
+        return self._asked(
+            "above_threshold",
+            epsilon,
+            0,
+            why,
+            conditions=conditions,
+            threshold=threshold,
+            aboves=aboves,
+        )
+
+    def noisy_median(
+        self,
+        column: str,
+        *,
+        lower: Exact,
+        upper: Exact,
+        granularity: Exact = 1,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """The median, chosen from the values of a public grid.
+
+        Its interval is of the rows that it is off the middle by; ``quantile`` has one of values.
+        """
+        return self._asked(
+            "noisy_median",
+            epsilon,
+            0,
+            why,
+            column=column,
+            lower=lower,
+            upper=upper,
+            granularity=granularity,
+        )
+
+    def most_common(
+        self, column: str, *, keys: Sequence[str], epsilon: Exact, why: str | None = None
+    ) -> Answer:
+        """The public key that most rows have: its name, and nothing else."""
+        return self._asked("most_common", epsilon, 0, why, column=column, keys=keys)
+
+    def private_keys(
+        self,
+        column: str,
+        *,
+        epsilon: Exact,
+        delta: Exact,
+        joined: bool = False,
+        why: str | None = None,
+    ) -> Answer:
+        """The values of a column that enough units have brought, for ``partition``.
+
+        ``joined`` leaves out keys with a slash, which a partition by several columns cannot have.
+        """
+        return self._asked("private_keys", epsilon, delta, why, column=column, joined=joined)
+
+    def synthetic(
+        self,
+        keys: Mapping[str, Sequence[str]],
+        *,
+        rows: int,
+        ways: int = 2,
+        rounds: int = 20,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """Made-up rows with nearly the same counts of all values of up to ``ways`` columns.
+
+        ``keys`` has the public values of each column, ``rows`` about how many rows there are.
+        """
+        return self._asked(
+            "synthetic", epsilon, 0, why, keys=keys, rows=rows, ways=ways, rounds=rounds
+        )
+
+    def k_means(
+        self,
+        bounds: Mapping[str, Sequence[Exact]],
+        *,
+        clusters: int,
+        rounds: int = 5,
+        epsilon: Exact,
+        why: str | None = None,
+    ) -> Answer:
+        """The centres of clusters of rows; ``bounds`` has the two ends of each column."""
+        return self._asked(
+            "k_means", epsilon, 0, why, bounds=bounds, clusters=clusters, rounds=rounds
+        )
+
     def _asked(
         self, end: str, epsilon: Exact, delta: Exact, why: str | None, **arguments: Any
     ) -> Answer:
@@ -183,6 +285,12 @@ class Ends(ABC):
             if rest.get("by"):
                 raise BadInput("The parts of a partition are its keys; it has no other 'by'.")
             rest["by"] = {column: list(keys) for column, keys in self._by.items()}
+        if end in OF_ONE_QUERY and "by" in rest:
+            raise BadInput(
+                f"{end} is asked of one query, not of all parts of a partition at once.",
+                tip=f"{{key: part.{end}(...) for key, part in parts.items()}}; if a unit is in one "
+                "part only, this costs what the most expensive part costs",
+            )
         try:
             ending = ENDS[end](**rest)
         except TypeError as wrong:
@@ -223,3 +331,11 @@ ENDS: dict[str, Maker] = {
     "above_threshold": threshold_ending,
     "k_means": k_means_ending,
 }
+OF_ONE_QUERY = (
+    "above_threshold",
+    "noisy_median",
+    "most_common",
+    "private_keys",
+    "synthetic",
+    "k_means",
+)

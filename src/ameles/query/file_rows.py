@@ -40,14 +40,18 @@ class FileRows(RowSource):
             source.names()
 
     def rows_now(self) -> RowsNow:
-        if self.coded:
-            return _Files(self, self.reading(self.read_kinds))
-        # before the files are read: if they change later, the stamp is an old one
-        return _Texts(self, self._kept, stamp_of(self._path, self._base))
+        return self._rows(self.read_kinds)
 
     def rows_for_keys(self) -> RowsNow:
         # to tell broken texts of Parquet from others takes another look at them
-        return _Files(self, self.reading(self._key_kinds)) if self.coded else self.rows_now()
+        return self._rows(self._key_kinds)
+
+    def _rows(self, kinds: Mapping[str, str]) -> RowsNow:
+        # before the files are read: if they change later, the stamp is an old one
+        stamp = stamp_of(self._path, self._base)
+        if self.coded:
+            return _Files(self, self.reading(kinds), stamp)
+        return _Texts(self, self._kept, stamp)
 
     @property
     def _key_kinds(self) -> dict[str, str]:
@@ -103,8 +107,19 @@ def _in_words_of_tables() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Files(RowsNow):
+    """Parquet files, read where they are.
+
+    A question whose file was written meanwhile fails, as its inode, size and times tell: so if the
+    last write was not a moment ago, an answer is about rows that were the same at each reading.
+    """
+
     source: FileRows
     reading: Reading
+    stamp: Stamp | None
+
+    @property
+    def still(self) -> bool:
+        return self.stamp is not None or not self.reading.single
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -123,9 +138,12 @@ class _Files(RowsNow):
 
 @dataclass(frozen=True)
 class _Texts(RowsNow):
+    """CSV files or JSON lines, copied into a table."""
+
     source: FileRows
     kept: KeptRows
     stamp: Stamp | None
+    still = True
 
     @contextmanager
     def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:

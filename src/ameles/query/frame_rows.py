@@ -10,7 +10,7 @@ import duckdb
 from ameles.connectors.duck import connect
 from ameles.core.exceptions import BadInput
 from ameles.engine.gathering.temporary_tables import TemporaryTables
-from ameles.query.frame_values import arrow_table, sound_columns
+from ameles.query.frame_values import arrow_table, own_copy, sound_columns
 from ameles.query.row_source import (
     ZONE,
     Duck,
@@ -27,7 +27,11 @@ _NAME = "frame"
 
 
 class FrameRows(RowSource, RowsNow):
-    """The rows of a data frame.  The frame must not change while a question is computed."""
+    """The rows of a data frame, of which a table with users has a copy of its own.
+
+    An Arrow table may have its values where another program writes them, such as in an array of
+    NumPy.  A table without users reads them once for each question.
+    """
 
     def __init__(self, frame: Frame, columns: Mapping[str, str] | None, user: str | None) -> None:
         table = arrow_table(frame, columns)
@@ -36,7 +40,12 @@ class FrameRows(RowSource, RowsNow):
         typed_relation(self, _NAME, types, "The data frame")
         # no other columns: DuckDB might fail at a value in one of them
         named = {place: name for place, name in enumerate(types) if name in self.columns}
-        self._frame, self._types = sound_columns(table, named), types
+        sound = sound_columns(table, named)
+        self._frame, self._types = sound if user is None else own_copy(sound), types
+
+    @property
+    def still(self) -> bool:
+        return self.user is not None
 
     def rows_now(self) -> RowsNow:
         return self

@@ -79,7 +79,7 @@ class KMeansEnding(Ending):
         )
 
     def answer(self, look: TableLook, recipe: AnyMechanism, run: AnyRun) -> tuple[AnswerRow, ...]:
-        centres = self.start()
+        centres, look = self.start(), look.copied([*self.bounds])
         count = total = np.zeros(0)
         for _ in range(self.rounds):
             count, total = self._round(look, run, centres)

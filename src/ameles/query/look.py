@@ -5,9 +5,10 @@ The vectors are secret.  They go from DuckDB straight into a run that was paid f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 import numpy as np
@@ -20,7 +21,7 @@ from ameles.measures.fields import identifier
 from ameles.measures.keys import no_key
 from ameles.measures.table_question import TableColumns, TableQuestion
 from ameles.noise.arrays import IntArray
-from ameles.query.row_set import Attached, RowSet
+from ameles.query.row_set import Attached, RowSet, fair_values
 from ameles.query.row_source import MEMORY, ZONE, RowsNow, RowSource
 from ameles.query.totals_sql import by_values, one_cell, one_count
 
@@ -39,13 +40,19 @@ class TableLook:
     @property
     def columns(self) -> TableColumns:
         """Its columns, as measures ask about them."""
-        coded = all(one.source.coded for one in self.relation.sources)
+        coded = all(one.coded for one in self.relation.read)
         return TableColumns(self.relation.columns, coded)
 
     @property
     def tables(self) -> TemporaryTables:
         """Its connection."""
         return self.attached.tables
+
+    def copied(self, columns: Sequence[str]) -> TableLook:
+        """The same rows with these columns only, for several questions: copied, so read once."""
+        names = ", ".join(identifier(column) for column in columns)
+        copy = self.tables.create("rows", f"SELECT {names} FROM ({self.rows})")
+        return replace(self, rows=f"SELECT {names} FROM {copy}")
 
     def totals(
         self, cell: str, amounts: Sequence[str], cells: int, *, where: str = "true"
@@ -97,14 +104,13 @@ class TableLook:
         return vector.reshape(-1)
 
     def users(self, cell: str, cells: int) -> IntArray:
-        """How many users each cell has; a user is in one cell, which a keyed hash decides."""
+        """How many users each cell has; a user is in one cell, and has the same chance for each."""
         who = identifier(self.relation.user or "")
-        salt = self.relation.sources[0].salt
         placed = f"SELECT {who} AS who, CAST({cell} AS BIGINT) AS cell FROM ({self.rows})"
-        one = f"arg_min(cell, hash('{salt}', who, cell))"
+        pairs = f"SELECT DISTINCT * FROM ({placed}) WHERE cell IS NOT NULL AND who IS NOT NULL"
+        one = fair_values(pairs, "who", ["cell"], 1, self.relation.sources[0].salt, "cell")
         users_of_cells = self.tables.fetched(
-            f"SELECT cell, count(*) AS users FROM (SELECT {one} AS cell FROM ({placed}) "
-            "WHERE cell IS NOT NULL AND who IS NOT NULL GROUP BY who) GROUP BY cell"
+            f"SELECT cell, count(*) AS users FROM {one} GROUP BY cell"
         )
         vector = np.zeros(cells, dtype=np.int64)
         place = np.ma.getdata(users_of_cells["cell"]).astype(np.int64)
@@ -120,20 +126,19 @@ class TableLook:
     def units_of_keys(self, column: str, *, joined: bool = False) -> tuple[list[str], IntArray]:
         """The values of a column that can be keys, as texts, and how many units have each.
 
-        A user counts for ``max_groups`` of the keys that the user's rows have, which a keyed hash
-        decides.
+        A user counts for ``max_groups`` of the keys that the user's rows have; each of them has the
+        same chance.
         """
         if self.relation.user is None:
             return self.rows_of_keys(column, joined=joined)
         bounded, who = self.relation.sources[0], identifier(self.relation.user)
         key = f"CAST({identifier(column)} AS VARCHAR)"
-        pairs = f"SELECT DISTINCT {key} AS key, {who} AS who FROM ({self.rows})"
-        nth = f"row_number() OVER (PARTITION BY who ORDER BY hash('{bounded.salt}', key), key)"
-        kept = (
-            f"SELECT key FROM ({pairs}) WHERE who IS NOT NULL AND {_is_key(joined=joined)} "
-            f"QUALIFY {nth} <= {bounded.unit.max_groups}"
+        pairs = (
+            f"SELECT DISTINCT * FROM (SELECT {key} AS key, {who} AS who FROM ({self.rows})) "
+            f"WHERE who IS NOT NULL AND {_is_key(joined=joined)}"
         )
-        return self._keys(f"SELECT key, count(*) AS units FROM ({kept}) GROUP BY 1")
+        kept = fair_values(pairs, "who", ["key"], bounded.unit.max_groups, bounded.salt, "keys")
+        return self._keys(f"SELECT key, count(*) AS units FROM {kept} GROUP BY 1")
 
     def _keys(self, sql: str) -> tuple[list[str], IntArray]:
         counted = self.tables.fetched(sql)
@@ -150,23 +155,33 @@ def _is_key(*, joined: bool) -> str:
 def looking(
     relation: RowSet, rows_of: Callable[[RowSource], RowsNow] = lambda one: one.rows_now()
 ) -> Iterator[TableLook]:
-    """Attaches the sources of a relation to one connection."""
-    sources = list({id(one.source): one.source for one in relation.sources}.values())
+    """Attaches the sources of a relation to one connection.
+
+    Rows that may differ from one reading to the next are copied first, so that all statements of a
+    question see the same.  Rows without users that the relation has once are not: nothing is
+    looked up in them before, so each question reads them in one statement.
+    """
+    times = Counter(id(one) for one in relation.read)
+    sources = list({id(one): one for one in relation.read}.values())
+    plain = all(one.unit.user is None for one in relation.sources)
+    once = [plain and times[id(one)] == 1 for one in sources]
     with ExitStack() as stack:
         stack.enter_context(quiet("reading a table"))
         rows = [rows_of(one) for one in sources]
         paths = tuple(path for one in rows for path in one.paths)
         duck = stack.enter_context(
-            sources[0].connected(paths)
+            sources[0].connected(paths, once=once[0])
             if len(sources) == 1
             else closing(connect(zone=ZONE, memory=MEMORY, readable=paths))
         )
         tables = stack.enter_context(TemporaryTables(duck))
-        relations = {
-            id(one): stack.enter_context(now.attached(tables, duck))
-            for one, now in zip(sources, rows, strict=True)
-        }
-        attached = Attached(tables, relations)
+        relations = {}
+        for one, now, only in zip(sources, rows, once, strict=True):
+            held = stack.enter_context(now.attached(tables, duck))
+            if not (only or now.still):
+                held = tables.create("rows", f"SELECT {one.names} FROM {held}")
+            relations[id(one)] = held
+        attached = Attached(duck, tables, relations)
         yield TableLook(relation, relation.sql(attached), attached)
 
 

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ameles.core.exceptions import BadInput
 from ameles.measures.fields import identifier
-from ameles.query.row_set import Attached, BoundedRows, RowSet, stable
+from ameles.query.row_set import Attached, BoundedRows, RowSet, fair_rows, stable
+from ameles.query.row_source import RowSource
 
 
 @dataclass(frozen=True, eq=False)
-class Combined(RowSet):
+class TwoSets(RowSet, ABC):
+    """What is made of two relations."""
+
+    left: RowSet
+    right: RowSet
+
+    @property
+    def sources(self) -> tuple[BoundedRows, ...]:
+        return (*self.left.sources, *self.right.sources)
+
+    @property
+    def read(self) -> tuple[RowSource, ...]:
+        return (*self.left.read, *self.right.read)
+
+    @property
+    def payer(self) -> object | None:
+        return self.left.payer if self.left.payer is self.right.payer else None
+
+
+@dataclass(frozen=True, eq=False)
+class Combined(TwoSets):
     """Two relations with the same columns: all rows of both, or a set made of them."""
 
     how: str
-    left: RowSet
-    right: RowSet
 
     def __post_init__(self) -> None:
         if dict(self.left.columns) != dict(self.right.columns):
@@ -42,10 +62,6 @@ class Combined(RowSet):
     def user(self) -> str | None:
         return self.left.user if self.left.user == self.right.user else None
 
-    @property
-    def sources(self) -> tuple[BoundedRows, ...]:
-        return (*self.left.sources, *self.right.sources)
-
     def sql(self, attached: Attached) -> str:
         word = {"union": "UNION ALL", "intersect": "INTERSECT", "except": "EXCEPT"}[self.how]
         left, right = (
@@ -59,11 +75,9 @@ class Combined(RowSet):
 
 
 @dataclass(frozen=True, eq=False)
-class Join(RowSet):
+class Join(TwoSets):
     """Pairs of rows with the same key, of at most ``at_most`` rows of a key on each side."""
 
-    left: RowSet
-    right: RowSet
     on: tuple[str, ...]
     at_most: tuple[int, int] | None  # None: on the user, whose rows are bounded already
 
@@ -89,21 +103,14 @@ class Join(RowSet):
         both = self.left.user is not None and self.left.user == self.right.user
         return self.left.user if both and self.left.user in self.on else None
 
-    @property
-    def sources(self) -> tuple[BoundedRows, ...]:
-        return (*self.left.sources, *self.right.sources)
-
     def sql(self, attached: Attached) -> str:
         keys = ", ".join(identifier(key) for key in self.on)
         sides = []
         for place, side in enumerate((self.left, self.right)):
             rows = side.sql(attached)
             if self.at_most is not None:
-                salt = side.sources[0].salt
-                order = f"hash('{salt}', {side.listed}), {side.listed}"
-                nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {order})"
-                rows = f"SELECT {side.alike} FROM ({rows})"
-                rows = f"SELECT {side.listed} FROM ({rows}) QUALIFY {nth} <= {self.at_most[place]}"
+                salt, most = side.sources[0].salt, self.at_most[place]
+                rows = fair_rows(attached.tables, side, rows, self.on, most, salt)
             sides.append(f"({rows}) AS side_{place}")
         return f"SELECT {self.listed} FROM {sides[0]} JOIN {sides[1]} USING ({keys})"
 

@@ -3,30 +3,119 @@
 Asked as a whole, one question answers for all parts, and is charged once: a row is in one part.
 Asked part by part, the population pays for the most expensive part if each unit is in one part
 only.  If a unit may be in several parts, it pays for that many of the most expensive ones.
+
+This is true only of rows that stay where they are: one that moved between two questions would be in
+two parts.  So all parts of a partition are asked about one copy of the rows.  The first question to
+a part reads it; it stays in memory as long as the partition or one of its parts does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
+from ameles.connectors.duck import OutOfMemory, connect
 from ameles.core.loss import EpsilonLoss
 from ameles.core.parameters import Exact
+from ameles.core.unique import Unique
+from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.measures.fields import identifier, literal
 from ameles.mechanisms.mechanism import AnyMechanism
 from ameles.query.account import Account, PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.ending import Ending
 from ameles.query.ends import Ends
-from ameles.query.row_set import RowSet
-from ameles.query.steps import FewGroups
+from ameles.query.look import looking_for_keys
+from ameles.query.row_set import Attached, RowSet
+from ameles.query.row_source import MEMORY, ZONE, Duck, RowsNow, RowSource, streamed
+from ameles.query.steps import FewGroups, Step
 
 if TYPE_CHECKING:
     from ameles.query.query import Query
+
+_COPY = "rows_of_parts"
+
+
+class PartitionCopy(Unique, RowSource, RowsNow):
+    """The rows of a partition, read once and kept in memory."""
+
+    noun = "partition"
+    elsewhere = "make a new partition in this process; it is paid for anew"
+    still = True
+
+    def __init__(self, relation: RowSet) -> None:
+        Unique.__init__(self)
+        RowSource.__init__(self, relation.columns, None)
+        self._relation = relation
+        self._lock = Lock()
+        self._kept: Duck | None = None
+
+    def rows_now(self) -> RowsNow:
+        return self
+
+    @contextmanager
+    def connected(self, paths: tuple[str, ...], *, once: bool) -> Iterator[Duck]:
+        with self._lock:  # one question at a time
+            if self._kept is None:
+                self._kept = self._read()
+            yield self._kept
+
+    @contextmanager
+    def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
+        yield _COPY
+
+    def _read(self) -> Duck:
+        duck = connect(zone=ZONE, memory=MEMORY)
+        try:
+            with looking_for_keys(self._relation) as look:
+                rows = look.attached.duck.sql(f"SELECT {self.names} FROM ({look.rows})")
+                with streamed(rows, duck) as stream:
+                    duck.execute(f"CREATE TEMP TABLE {_COPY} AS SELECT * FROM {stream}")
+        except OutOfMemory:
+            duck.close()
+            raise OutOfMemory(
+                "The rows of a partition do not fit into memory.",
+                why=f"its parts are asked about one copy of them, of up to {MEMORY >> 30} GiB",
+                tip="all parts asked at once, or select(...) only the columns that you ask about "
+                "before partition",
+            ) from None
+        except BaseException:
+            duck.close()
+            raise
+        return duck
+
+
+@dataclass(frozen=True, eq=False)
+class PartRows(Step):
+    """The rows of one part, from the copy that all parts share; ``payer`` alone pays for them."""
+
+    copy: PartitionCopy
+    key: Mapping[str, str]
+    account: Account
+
+    @property
+    def read(self) -> tuple[RowSource, ...]:
+        return (self.copy,)
+
+    @property
+    def payer(self) -> object | None:
+        return self.account
+
+    def sql(self, attached: Attached) -> str:
+        mine = " AND ".join(
+            f"CAST({identifier(column)} AS VARCHAR) = {literal(value)}"
+            for column, value in self.key.items()
+        )
+        return f"SELECT {self.listed} FROM {attached.relations[id(self.copy)]} WHERE {mine}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"part": dict(self.key), "of": self.below.to_dict()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +183,7 @@ class Partition(Ends, Mapping[str, "Query"]):
         return {column: list(keys) for column, keys in self.keys_of.items()}
 
     def __getitem__(self, key: str) -> Query:
-        if key not in self._names:
-            raise KeyError(key)
-        whole = self._bounded
-        condition = " AND ".join(
-            f"CAST({identifier(column)} AS VARCHAR) = {literal(value)}"
-            for column, value in zip(self.keys_of, self._names[key], strict=True)
-        )
-        return self.whole.on(whole, self._accounts[key]).where(condition)
+        return self._parts[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -134,5 +216,14 @@ class Partition(Ends, Mapping[str, "Query"]):
         return FewGroups(relation, tuple(self.keys_of), groups)
 
     @cached_property
-    def _accounts(self) -> dict[str, Account]:
-        return self.whole.account.parts(list(self._names), touching=self.touching)
+    def _parts(self) -> dict[str, Query]:
+        """Made together: accounts that count together pay for one copy of the rows alone."""
+        rows, copy = self._bounded, PartitionCopy(self._bounded)
+        accounts = self.whole.account.parts(list(self._names), touching=self.touching)
+        return {
+            name: self.whole._part(
+                PartRows(rows, copy, dict(zip(self.keys_of, cell, strict=True)), accounts[name]),
+                accounts[name],
+            )
+            for name, cell in self._names.items()
+        }

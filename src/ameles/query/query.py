@@ -16,6 +16,7 @@ from ameles.core.exceptions import BadInput
 from ameles.core.guarantee import Neighbours
 from ameles.core.loss import EpsilonLoss, Pure, loss_to_dict
 from ameles.core.parameters import Exact, exact, refuse, whole
+from ameles.core.unique import Unique
 from ameles.core.words import brief
 from ameles.measures.key_words import not_published
 from ameles.measures.measure import KEYED
@@ -24,18 +25,18 @@ from ameles.query.account import Account, PaidQuestion
 from ameles.query.answer import Answer
 from ameles.query.chain import Chain
 from ameles.query.ending import Ending
+from ameles.query.ends import Ends
 from ameles.query.look import looking, looking_for_keys
 from ameles.query.measure_ending import check_column
 from ameles.query.partition import Partition
 from ameles.query.private_partition import PrivatePartition
 from ameles.query.row_set import RowSet, stable
-from ameles.query.whole_ends import WholeEnds
 
 _REPLACING = (Neighbours.REPLACE, Neighbours.USER_SUBSTITUTION)
 
 
 @dataclass(frozen=True)
-class Query(Chain, WholeEnds):
+class Query(Chain, Ends):
     """Rows that can be transformed, and asked about.
 
     >>> import duckdb
@@ -63,6 +64,15 @@ class Query(Chain, WholeEnds):
     relation: RowSet
     account: Account
     version: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.relation.payer is not (self.account if self.account.of_part else None):
+            raise BadInput(
+                "The account of a part of a partition pays for that part alone.",
+                why="the parts are charged together, like the costliest of them, because no row is "
+                "in two; the rows of another table would be in all of them",
+                tip="the account of the whole table; to join parts, join first and partition then",
+            )
 
     def __repr__(self) -> str:
         stable = self.relation.stability
@@ -114,9 +124,8 @@ class Query(Chain, WholeEnds):
         """
         return PrivatePartition(self, column)
 
-    def on(self, relation: RowSet, account: Account) -> Query:
-        """Another relation of the same data, paid for by another account."""
-        return Query(relation, account, self.version)
+    def _part(self, rows: RowSet, account: Account) -> Query:
+        return Query(rows, account, self.version)
 
     def _with(self, relation: RowSet) -> Query:
         stable(relation.stability)
@@ -225,6 +234,9 @@ class Query(Chain, WholeEnds):
 
     def _ask(self, ending: Ending, loss: EpsilonLoss, why: str | None) -> Answer:
         relation, purchase = self.relation, self._question(ending, loss, why)
+        for rows in relation.read:
+            if isinstance(rows, Unique):  # the copy of a partition
+                rows.check_process()
 
         def compute(run: Any) -> Any:
             with (looking_for_keys if ending.key_names else looking)(relation) as look:

@@ -14,25 +14,30 @@ many rows.  Every transformation says how it changes the stability.
 
 Expressions are checked by the rules of plans: row-wise, deterministic and total.  No text of a
 person is executed; new SQL is written from its syntax tree.
+
+Where only some rows or keys of a user can be kept, each has the same chance, whatever it contains
+and whatever others have: a keyed hash of the user and the row decides, and equal rows of a user are
+numbered, so that each has a hash of its own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ameles.core.exceptions import BadInput
 from ameles.engine.gathering.temporary_tables import TemporaryTables
-from ameles.measures.fields import identifier
+from ameles.measures.fields import identifier, literal
 from ameles.query.privacy_unit import PrivacyUnit
-from ameles.query.row_source import RowSource
+from ameles.query.row_source import Duck, RowSource
 
 # Beyond this no answer is useful, and its noise might not fit into 64 bits.
 MOST_STABLE = 1 << 30
 _HASHES = 1 << 32
-_CROWD = "crowd\n"  # no column has such a name
+# No column or table has such a name.
+_CROWD, _COPY, _PAIRS, _CROWDED = "crowd\n", "copy\n", '"pairs\n"', '"crowded\n"'
 _ALIKE = "CASE WHEN {0} = 0 THEN CAST(0 AS DOUBLE) WHEN NOT isnan({0}) THEN {0} END"
 
 
@@ -40,6 +45,7 @@ _ALIKE = "CASE WHEN {0} = 0 THEN CAST(0 AS DOUBLE) WHEN NOT isnan({0}) THEN {0} 
 class Attached:
     """The relations of the sources of a question, on one connection."""
 
+    duck: Duck
     tables: TemporaryTables
     relations: Mapping[int, str]  # of each source, by its identity
     bounded: dict[int, str] = field(default_factory=dict)  # of each bounded table, made once
@@ -72,6 +78,16 @@ class RowSet(ABC):
     @abstractmethod
     def sources(self) -> tuple[BoundedRows, ...]:
         """The tables that it is made of."""
+
+    @property
+    @abstractmethod
+    def read(self) -> tuple[RowSource, ...]:
+        """What its SQL reads, once for each time that it reads it."""
+
+    @property
+    def payer(self) -> object | None:
+        """The account of the part of a partition that it is; None if it is no part."""
+        return None
 
     @abstractmethod
     def sql(self, attached: Attached) -> str:
@@ -109,6 +125,73 @@ def names(columns: Mapping[str, str]) -> str:
     return ", ".join(identifier(name) for name in columns)
 
 
+def secret_place(salt: str, what: str, values: Iterable[str]) -> str:
+    """SQL: a keyed hash of values, a UBIGINT: the place of something in a secret order.
+
+    ``what`` names the choice, so that no choice depends on another one.  As JSON no two lists of
+    values look the same.
+    """
+    written = f"CAST(json_array({', '.join([literal(what), *values])}) AS VARCHAR)"
+    return f"CAST('0x' || left(sha256(concat('{salt}', {written})), 16) AS UBIGINT)"
+
+
+def fair_rows(
+    tables: TemporaryTables, rows: RowSet, sql: str, by: Sequence[str], most: int, salt: str
+) -> str:
+    """SQL: of the rows that have the same values ``by``, all, or ``most`` in a secret order.
+
+    Each of them has the same chance.  A row's place depends on the row alone, and on its number
+    among equal rows: if a row comes, it takes the place of one at the most.
+
+    Counts by a short hash of the values rule out those that have no more rows than they may.  Only
+    the rows of the others are hashed and sorted.  If two values share a short hash, the result is
+    the same.
+    """
+    keys = ", ".join(identifier(key) for key in by)
+    crowd = f"CAST(hash({keys}) % {_HASHES} AS UINTEGER)"
+    known = " AND ".join(f"{identifier(key)} IS NOT NULL" for key in by)
+    owned = f'SELECT {rows.alike}, {crowd} AS "{_CROWD}" FROM ({sql}) WHERE {known}'
+    crowded = tables.create(
+        "crowded",
+        f'SELECT {crowd} AS "{_CROWD}" FROM ({sql}) WHERE {known} '
+        f"GROUP BY 1 HAVING count(*) > {most}",
+    )
+    using = f'{crowded} USING ("{_CROWD}")'
+    numbered = (
+        f'SELECT {rows.listed}, row_number() OVER (PARTITION BY {rows.listed}) AS "{_COPY}" '
+        f"FROM ({owned}) SEMI JOIN {using}"
+    )
+    values = [
+        f"epoch_us({identifier(name)})" if kind == "timestamp" else identifier(name)
+        for name, kind in rows.columns.items()
+    ]
+    place = secret_place(salt, f"rows by {keys}", [*values, f'"{_COPY}"'])
+    # Rows with the same hash can be made, whatever the salt is.  Which of them is kept must not
+    # depend on the order in which rows are read, so the columns decide.
+    nth = f'row_number() OVER (PARTITION BY {keys} ORDER BY {place}, {rows.listed}, "{_COPY}")'
+    return (
+        f"SELECT {rows.listed} FROM ({owned}) ANTI JOIN {using} UNION ALL "
+        f"SELECT {rows.listed} FROM ({numbered}) QUALIFY {nth} <= {most}"
+    )
+
+
+def fair_values(
+    pairs: str, who: str, values: Sequence[str], most: int, salt: str, what: str
+) -> str:
+    """SQL: of different pairs of a user and some values, all of a user, or ``most`` of them.
+
+    Each of a user's pairs has the same chance, whatever the values are that others have.
+    """
+    order = ", ".join([secret_place(salt, what, [who, *values]), *values])
+    return (
+        f"(WITH {_PAIRS} AS MATERIALIZED ({pairs}), {_CROWDED} AS MATERIALIZED "
+        f"(SELECT {who} FROM {_PAIRS} GROUP BY {who} HAVING count(*) > {most}) "
+        f"SELECT * FROM {_PAIRS} ANTI JOIN {_CROWDED} USING ({who}) UNION ALL "
+        f"SELECT * FROM {_PAIRS} SEMI JOIN {_CROWDED} USING ({who}) "
+        f"QUALIFY row_number() OVER (PARTITION BY {who} ORDER BY {order}) <= {most})"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class BoundedRows(RowSet):
     """The rows of a table, limited to as many of each unit as it may have.
@@ -141,37 +224,19 @@ class BoundedRows(RowSet):
     def sources(self) -> tuple[BoundedRows, ...]:
         return (self,)
 
+    @property
+    def read(self) -> tuple[RowSource, ...]:
+        return (self.source,)
+
     def sql(self, attached: Attached) -> str:
         rows = f"SELECT {self.listed} FROM {attached.relations[id(self.source)]}"
         if self.unit.user is None:
             return rows
         if id(self) not in attached.bounded:
-            attached.bounded[id(self)] = self._bounded(attached.tables, rows)
+            attached.bounded[id(self)] = fair_rows(
+                attached.tables, self, rows, [self.unit.user], self.unit.max_rows, self.salt
+            )
         return attached.bounded[id(self)]
-
-    def _bounded(self, tables: TemporaryTables, rows: str) -> str:
-        """SQL: the rows that users keep.
-
-        Counts by a short hash of the user rule out the users that have no more rows than they may.
-        Only the rows of the others are sorted.  If two users share a hash, the result is the same.
-        """
-        who, most = identifier(self.unit.user or ""), self.unit.stability
-        crowd = f"CAST(hash({who}) % {_HASHES} AS UINTEGER)"
-        owned = f'SELECT {self.alike}, {crowd} AS "{_CROWD}" FROM ({rows}) WHERE {who} IS NOT NULL'
-        crowded = tables.create(
-            "crowded",
-            f'SELECT {crowd} AS "{_CROWD}" FROM ({rows}) WHERE {who} IS NOT NULL '
-            f"GROUP BY 1 HAVING count(*) > {most}",
-        )
-        using = f'{crowded} USING ("{_CROWD}")'
-        # Rows with the same hash can be made, whatever the salt is.  Which of them is kept must not
-        # depend on the order in which rows are read, so the columns decide.
-        place = f"hash('{self.salt}', {self.listed}), {self.listed}"
-        nth = f"row_number() OVER (PARTITION BY {who} ORDER BY {place})"
-        return (
-            f"SELECT {self.listed} FROM ({owned}) ANTI JOIN {using} UNION ALL "
-            f"SELECT {self.listed} FROM ({owned}) SEMI JOIN {using} QUALIFY {nth} <= {most}"
-        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"table": self.name, "columns": dict(self.source.columns), **self.unit.to_dict()}

@@ -7,8 +7,8 @@ a connection.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import duckdb
@@ -37,6 +37,12 @@ class RowsNow(ABC):
     def paths(self) -> tuple[str, ...]:
         """The files that DuckDB itself opens."""
         return ()
+
+    @property
+    def still(self) -> bool:
+        """Whether its relation is surely the same at each reading, so that it need not be
+        copied."""
+        return False
 
     @abstractmethod
     def attached(self, tables: TemporaryTables, duck: Duck) -> AbstractContextManager[str]:
@@ -74,8 +80,11 @@ class RowSource(ABC):
         self.user = user
         self._connections = Connections(zone=ZONE, memory=MEMORY)
 
-    def connected(self, paths: tuple[str, ...]) -> AbstractContextManager[Duck]:
-        """A connection for one question; it may open these files."""
+    def connected(self, paths: tuple[str, ...], *, once: bool) -> AbstractContextManager[Duck]:
+        """A connection for one question; it may open these files.
+
+        ``once`` says that the question reads the rows in a single statement.
+        """
         return self._connections.lent(paths)
 
     def owns(self, duck: Duck) -> bool:
@@ -106,6 +115,30 @@ class RowSource(ABC):
         return tables.create_empty(
             "rows", ", ".join(f"{identifier(n)} {TYPES[k]}" for n, k in kinds)
         )
+
+
+class _Stream:
+    """Rows that another connection of DuckDB reads, once."""
+
+    def __init__(self, rows: duckdb.DuckDBPyRelation) -> None:
+        self._rows: Any = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows.__arrow_c_stream__()
+
+
+@contextmanager
+def streamed(rows: duckdb.DuckDBPyRelation, duck: Duck) -> Iterator[str]:
+    """SQL: a relation of a connection with the rows of another one, to be read once.
+
+    Its texts have no collation.
+    """
+    name = f"stream_{id(rows)}"
+    duck.register(name, _Stream(rows))
+    try:
+        yield name
+    finally:
+        duck.unregister(name)
 
 
 def described(duck: Duck, relation: str) -> dict[str, str]:

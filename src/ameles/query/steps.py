@@ -10,7 +10,8 @@ from typing import Any
 
 from ameles.measures.fields import identifier
 from ameles.plan.condition_sql import TYPES
-from ameles.query.row_set import Attached, BoundedRows, RowSet, names, stable
+from ameles.query.row_set import Attached, BoundedRows, RowSet, fair_values, names, stable
+from ameles.query.row_source import RowSource
 
 # Comparisons of columns and constants, and what combines them.
 _NAMES = re.compile(r'"[^"]*"')
@@ -48,6 +49,14 @@ class Step(RowSet, ABC):
     def sources(self) -> tuple[BoundedRows, ...]:
         return self.below.sources
 
+    @property
+    def read(self) -> tuple[RowSource, ...]:
+        return self.below.read
+
+    @property
+    def payer(self) -> object | None:
+        return self.below.payer
+
 
 @dataclass(frozen=True, eq=False)
 class Where(Step):
@@ -73,18 +82,20 @@ class Where(Step):
 
 @dataclass(frozen=True, eq=False)
 class FewGroups(Step):
-    """The rows of each user that have one of the user's first ``most`` keys, in a secret order."""
+    """The rows of each user that have one of ``most`` of the user's keys, in a secret order."""
 
     keys: tuple[str, ...]
     most: int
 
     def sql(self, attached: Attached) -> str:
-        who, salt = identifier(self.below.user or ""), self.below.sources[0].salt
-        keys = ", ".join(identifier(key) for key in self.keys)
-        nth = f"dense_rank() OVER (PARTITION BY {who} ORDER BY hash('{salt}', {keys}), {keys})"
-        return (
-            f"SELECT {self.listed} FROM ({self.below.sql(attached)}) QUALIFY {nth} <= {self.most}"
-        )
+        who, keys = identifier(self.below.user or ""), [identifier(key) for key in self.keys]
+        rows, pair = self.below.sql(attached), ", ".join(dict.fromkeys([who, *keys]))
+        few = fair_values(
+            f"SELECT DISTINCT {pair} FROM ({rows})",
+            who, keys, self.most, self.below.sources[0].salt, "groups",
+        )  # fmt: skip
+        same = " AND ".join(f"own.{one} IS NOT DISTINCT FROM kept.{one}" for one in (who, *keys))
+        return f"SELECT {self.listed} FROM ({rows}) AS own SEMI JOIN {few} AS kept ON {same}"
 
     def to_dict(self) -> dict[str, Any]:
         return {"groups": self.most, "by": list(self.keys), "of": self.below.to_dict()}

@@ -163,6 +163,8 @@ class StoreAccount(Account):
             for record in records:
                 if record.answer is not None:
                     return Answer.from_json(record.answer, repeated=True)
+        if self._part is not None:
+            return None  # it shared a price with others about a copy of rows that is gone
         for record in records:
             with ExitStack() as lock:
                 if record.answer is None and self._abandoned(record, lock):

@@ -84,13 +84,6 @@ class Table(Query):
                 "A table needs a ledger, or another account, that pays for its questions.",
                 tip="account=ledger",
             )
-        if pays.of_part:
-            raise BadInput(
-                "The account of a part of a partition pays for that part alone.",
-                why="the parts are charged together, like the costliest of them, because no row is "
-                "in two; the rows of another table would be in all of them",
-                tip="the account of the whole table; to join parts, join first and partition then",
-            )
         _check_unit(who, pays)
         called = rows.label if name is None else name
         if called is None:
