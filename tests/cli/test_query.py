@@ -205,3 +205,67 @@ def test_a_missing_file_is_refused_before_it_costs(ameles: Program, visits: Path
     shown = ameles("query", "visit.csv", SQL, *ROWS, "--epsilon", "1")
     assert shown.code != 0
     assert "visit.csv" in shown.err
+
+
+COUNT = "SELECT COUNT(*) FROM t"
+PLAIN = ["query", "visits.csv", COUNT, "--unit", "row", *PAID]
+
+
+def test_a_cap_that_is_repeated_says_what_is_left(ameles: Program, visits: Path) -> None:
+    assert ameles(*PLAIN, "--epsilon", "8").code == 0
+    for asked in ("95", "150"):
+        refused = ameles(*PLAIN, "--epsilon", asked)
+        assert refused.code == 3
+        assert f"needs epsilon {asked}; population 'people' has 92 left of 100" in refused.err
+        dry = ameles(*PLAIN, "--epsilon", asked, "--dry-run")
+        assert "92 left of 100" in dry.err
+    assert left(visits) == Pure(92)
+    other = ameles(*PLAIN[:-1], "101", "--epsilon", "8")
+    assert other.code == 4
+    assert "opened with a cap of epsilon 100" in other.err
+
+
+def test_a_delta_under_a_cap_without_one_is_what_the_refusal_is_about(
+    ameles: Program, visits: Path
+) -> None:
+    assert ameles(*PLAIN, "--epsilon", "8").code == 0
+    sql = "SELECT region, COUNT(*) FROM t GROUP BY region"
+    asked = ["--private-keys", "region", "--epsilon", "1", "--delta", "1e-6"]
+    for paid in (PAID, PAID[:-2]):
+        refused = ameles("query", "visits.csv", sql, "--unit", "row", *paid, *asked)
+        assert refused.code == 2
+        assert (
+            "A loss of epsilon 1, delta 1e-06 has no place under a cap of epsilon 100"
+            in refused.err
+        )
+        assert "a cap that was opened without a delta stays without" in refused.err
+        assert "a population of its own" in refused.err
+    # the cap is the same, whatever the delta of a question is
+    assert ameles(*PLAIN, "--epsilon", "1", "--delta", "1e-6").code == 0
+    assert left(visits) == Pure(91)
+
+
+@pytest.mark.parametrize(
+    ("sql", "more", "what"),
+    [
+        (
+            COUNT,
+            ["--keys", "region=north,south"],
+            "--keys names 'region', which is not in GROUP BY",
+        ),
+        (COUNT, ["--keys", "nothing=1"], "--keys names 'nothing', which is not in GROUP BY"),
+        (
+            "SELECT region, COUNT(*) FROM t GROUP BY region",
+            ["--keys", "region=north", "--private-keys", "region", "--delta", "1e-6"],
+            "The keys of 'region' are both declared and discovered",
+        ),
+    ],
+)
+def test_keys_that_nothing_would_read_are_refused(
+    ameles: Program, visits: Path, sql: str, more: list[str], what: str
+) -> None:
+    refused = ameles("query", "visits.csv", sql, "--unit", "row", *PAID, "--epsilon", "1", *more)
+    assert refused.code == 2
+    assert what in refused.err
+    assert "try:" in refused.err
+    assert not Path("people.db").exists()

@@ -118,10 +118,10 @@ def in_currency(loss: Loss, cap: Loss) -> Loss:
             return loss if isinstance(loss, Approx) else Approx(loss.epsilon, 0)
         case Pure() if isinstance(loss, Pure) or (isinstance(loss, Approx) and loss.delta == 0):
             return Pure(loss.epsilon)
-    raise BadInput(
-        f"A loss of {loss} has no place under a cap of {cap}.",
-        why="it promises less than the cap's currency asks for",
-        tip="a cap in rho, or to_approx(loss, delta=...) under a cap with a delta"
-        if isinstance(loss, Concentrated)
-        else "a cap with a delta",
-    )
+    if isinstance(loss, Concentrated):
+        why = "it promises less than the cap's currency asks for"
+        tip = "a cap in rho, or to_approx(loss, delta=...) under a cap with a delta"
+    else:
+        why = "a cap that was opened without a delta stays without"
+        tip = "delta = 0, or a population of its own for what needs a delta"
+    raise BadInput(f"A loss of {loss} has no place under a cap of {cap}.", why=why, tip=tip)

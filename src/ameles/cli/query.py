@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +27,7 @@ from ameles.query.sql_kinds import kinds_for
 from ameles.query.sql_query import SqlQuery
 from ameles.query.store_account import open_account
 from ameles.query.table import Table
-from ameles.store import exists
+from ameles.store import exists, open_store
 
 
 def query(
@@ -113,6 +116,7 @@ def query(
     if unit not in ("row", "user"):
         raise BadInput("The --unit must be row or user.", tip="--unit row")
     ranges, declared_keys = bounds_of(bounds), keys_of(keys)
+    _check_keys(declared_keys, parsed.keys, private_keys or ())
     kinds = kinds_for(
         parsed,
         declared=kinds_of(columns),
@@ -137,8 +141,11 @@ def query(
             delta=delta,
         )
 
-    who, loss = (EVENT if unit == "row" else USER), _loss(cap, delta)
-    if loss is not None:  # checked without a store first: a new store or population is permanent
+    who, opened = (EVENT if unit == "row" else USER), _opened(store, population)
+    loss = None if cap is None else _cap(cap, delta, opened)
+    if (
+        loss is not None and opened is None
+    ):  # on paper first: a new store or population is permanent
         paper = _on_paper(population, who, loss)
         trial = asked_of(paper)
         trial.check_fits(paper)
@@ -167,11 +174,40 @@ def _on_paper(population: str, unit: Unit, cap: Loss) -> Account:
     return LedgerAccount(Ledger(population, cap=cap, unit=unit, neighbours=relation))
 
 
-def _loss(cap: str | None, delta: str) -> Loss | None:
-    if cap is None:
+def _opened(store: str, population: str) -> Loss | None:
+    """The cap with which a population was opened; None if it is new."""
+    if not exists(store):
         return None
+    with closing(open_store(store)) as kept, kept.reading() as transaction:
+        record = transaction.population(population)
+    return None if record is None else record.cap
+
+
+def _cap(cap: str, delta: str, opened: Loss | None) -> Loss:
+    """The cap of a new population, whose delta is that of its first question; or of an old one."""
+    if isinstance(opened, Pure | Approx):
+        return replace(opened, epsilon=exact(cap, "cap"))
     allowed = exact(delta, "delta")
     return Approx(cap, allowed) if allowed else Pure(cap)
+
+
+def _check_keys(
+    declared: Mapping[str, Sequence[str]], grouped: Sequence[str], discovered: Sequence[str]
+) -> None:
+    """Refuses keys that nothing would read."""
+    for column in declared:
+        if column in discovered:
+            raise BadInput(
+                f"The keys of '{column}' are both declared and discovered.",
+                why="only keys that nobody declared are discovered",
+                tip=f"either --keys {column}=... or --private-keys {column}",
+            )
+        if column not in grouped:
+            raise BadInput(
+                f"--keys names '{column}', which is not in GROUP BY.",
+                why="keys are the parts into which GROUP BY divides rows",
+                tip=f"GROUP BY {column}, or WHERE {column} IN ('north', 'south') without --keys",
+            )
 
 
 def _table(
