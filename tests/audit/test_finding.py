@@ -73,6 +73,7 @@ def test_findings_are_json() -> None:
             "seen": [{"step": 2, "within": "added", "announced": None}],
         },
         "how": "somehow",
+        "covers": [],
         "tried": ["this", "that"],
         "unseen": [],
     }

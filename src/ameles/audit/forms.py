@@ -187,7 +187,8 @@ def differing_form(recipe: AnyMechanism, steps: int) -> tuple[str, Way] | None:
     """A type of inputs that the recipe takes and treats in another way than a list of integers."""
     few = min(steps, MOST_FORMED)
     count = few * (getattr(recipe, "width", None) or 1)
-    numbers = [n % 2 if getattr(recipe, "bits", False) else n for n in range(count)]
+    # from 1 on, because numpy takes bytes for a text, which ends before a zero
+    numbers = [n % 2 if getattr(recipe, "bits", False) else n for n in range(1, count + 1)]
     inputs = [x if isinstance(x, int) else x.tolist() for x in shaped(recipe, numbers)]
     tape = Tape()
     at_once(recipe, tape, inputs)
