@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -18,16 +21,20 @@ import numpy
 import pytest
 
 from ameles.connectors.duck import OutOfMemory
-from ameles.core.exceptions import BadInput, NoCopy, RunSpent
+from ameles.core.exceptions import AmelesError, BadInput, NoCopy, RunSpent
 from ameles.core.guarantee import EVENT, USER
 from ameles.core.loss import Approx, Pure
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.noise import Zero
-from ameles.query import Query, Table, open_account, partition
+from ameles.query import Query, Table, kept_rows, open_account, partition
 from ameles.query.account import PaidQuestion
+from ameles.query.database_rows import DuckRows
 from ameles.query.ends import ENDS, OF_ONE_QUERY
+from ameles.query.look import looking
+from ameles.query.row_set import BoundedRows
 from ameles.query.row_source import Duck, RowsNow, RowSource
 from tests.query.tables import ledger, rows_of, truthful
+from tests.query.test_stability import CHAINS, USER_CHAINS
 
 SPELLINGS = ["".join(some) for some in product("nN", "oO", "rR", "tT")]
 
@@ -120,6 +127,13 @@ def test_no_user_of_a_volatile_view_has_more_rows_than_the_bound(name: str) -> N
         assert max(rows.values()) <= MOST
         joined = visits.select("id", "age").join(visits.select("id", other="age"), on="id")
         assert max(Counter(row[0] for row in rows_of(joined)).values()) <= MOST * MOST
+
+
+def test_without_a_copy_the_bound_would_break(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckRows, "_may_stay", lambda *_, **__: True)
+    visits = volatile("random users")
+    most = max(max(Counter(row[0] for row in rows_of(visits)).values()) for _ in range(6))
+    assert most > MOST
 
 
 def test_a_generated_column_is_read_once() -> None:
@@ -363,11 +377,10 @@ def test_an_end_of_one_query_says_what_to_do_about_parts(end: str) -> None:
     _, visits = counted(account, unit="row")
     parts = visits.partition(**KEYS)
     asks = [
-        lambda: getattr(parts, end)(epsilon=1, **ASKED[end]),
-        *(
-            (lambda ask=ask: getattr(parts, ask)(end, epsilon=1, **ASKED[end]))
-            for ask in ("explain", "recipe", "paid_question")
-        ),
+        partial(getattr(parts, end), epsilon=1, **ASKED[end]),
+        partial(parts.explain, end, epsilon=1, **ASKED[end]),
+        partial(parts.recipe, end, epsilon=1, **ASKED[end]),
+        partial(parts.paid_question, end, epsilon=1, **ASKED[end]),
     ]
     for ask in asks:
         with pytest.raises(BadInput, match=f"{end} is asked of one query") as refused:
@@ -376,3 +389,99 @@ def test_an_end_of_one_query_says_what_to_do_about_parts(end: str) -> None:
     with pytest.raises(BadInput):
         getattr(visits.private_partition("region"), end)(epsilon=1, **ASKED[end])
     assert account.left == Approx(1, "0.1")
+
+
+# Neighbours whose keys differ in capitals: one user more or less changes no more than is said.
+PEOPLE = [
+    (who, home, 30 + place, region)
+    for place, (who, home, region) in enumerate(
+        product(["ann", "Ann", "ANN", "bob"], [1, 2], ["north", "North", "NORTH"])
+    )
+]
+
+
+def collated_rows(rows: Any, how: str, account: Any, **unit: Any) -> Query:
+    connection = duckdb.connect()
+    if how == "the connection":
+        connection.execute("PRAGMA default_collation='nocase'")
+    kind = "VARCHAR COLLATE NOCASE" if how != "the connection" else "VARCHAR"
+    connection.execute(f"CREATE TABLE t (id {kind}, household INT, age INT, region {kind})")
+    if rows:
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    connection.execute("CREATE VIEW v AS SELECT * FROM t WHERE random() >= 0")
+    table = "v" if how == "a volatile view" else "t"
+    made = Table.from_duckdb(connection, table, account=account, **unit)
+    source = made.relation
+    assert isinstance(source, BoundedRows)
+    return Query(replace(source, salt="5a"), made.account)
+
+
+@pytest.mark.parametrize("how", ["a column", "the connection", "a volatile view"])
+@pytest.mark.parametrize("name", USER_CHAINS)
+def test_one_user_changes_no_more_rows_than_said_whatever_the_collation(
+    name: str, how: str
+) -> None:
+    account = truthful(USER)
+    unit = {"unit": "user", "user": "id", "max_rows": 2}
+    chain = USER_CHAINS[name]
+    every = chain(collated_rows(PEOPLE, how, account, **unit))
+    seen = Counter(rows_of(every))
+    for who in ("ann", "ANN", "bob"):
+        rest = [row for row in PEOPLE if row[0] != who]
+        without = Counter(rows_of(chain(collated_rows(rest, how, account, **unit))))
+        moved = ((seen - without) + (without - seen)).total()
+        assert moved <= every.relation.stability
+
+
+@pytest.mark.parametrize("how", ["a column", "the connection", "a volatile view"])
+@pytest.mark.parametrize("name", CHAINS)
+def test_one_row_changes_no_more_rows_than_said_whatever_the_collation(name: str, how: str) -> None:
+    account, chain = truthful(), CHAINS[name]
+    every = chain(collated_rows(PEOPLE, how, account, unit="row"))
+    seen = Counter(rows_of(every))
+    for place in (0, 7, 16, 23):
+        rest = [*PEOPLE[:place], *PEOPLE[place + 1 :]]
+        without = Counter(rows_of(chain(collated_rows(rest, how, account, unit="row"))))
+        moved = ((seen - without) + (without - seen)).total()
+        assert moved <= every.relation.stability
+
+
+def _ask_and_write(users: Query, write: Callable[[], None]) -> None:
+    with looking(users.relation) as look:
+        write()
+        look.users("0", 1)
+
+
+def test_a_file_that_is_written_meanwhile_stops_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "visits.parquet"
+
+    def write(times: int) -> None:
+        duckdb.execute(f"COPY (SELECT range // {times} AS id FROM range(900)) TO '{file}'")
+
+    for settled in (False, True):
+        write(3)
+        if settled:
+            past = time.time() - 60
+            os.utime(file, (past, past))
+            monkey = pytest.MonkeyPatch()
+            monkey.setattr(kept_rows, "SETTLED_NS", -(10**12))  # the change of the inode is new
+        users = Table.from_file(
+            file, columns={"id": "integer"}, account=truthful(USER), unit="user", user="id",
+            max_rows=3,
+        )  # fmt: skip
+        with pytest.raises(AmelesError, match="while it was being read"):
+            _ask_and_write(users, lambda: write(9))
+        if settled:
+            monkey.undo()
+
+
+def test_errors_of_a_view_quote_no_row() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT 'secret ' || range AS id FROM range(9)")
+    connection.execute("CREATE VIEW v AS SELECT CAST(id AS INTEGER) AS id FROM t")
+    users = Table.from_duckdb(
+        connection, "v", account=truthful(USER), unit="user", user="id", max_rows=3
+    )
+    with pytest.raises(AmelesError) as refused:
+        users.noisy_count(epsilon=1)
+    assert "secret" not in "".join(traceback.format_exception(refused.value))
