@@ -58,7 +58,10 @@ def test_a_file_that_cannot_be_read_is_no_such_file(tmp_path: Path) -> None:
     world.text = world.text.replace("events.csv", "events*.csv")
     written(world, [row(1)], "events1.csv")
     (tmp_path / "events2.csv").write_bytes(b"")
-    with locked(tmp_path / "events2.csv"):
+    with (
+        locked(tmp_path / "events2.csv"),
+        pytest.raises(PlanError, match=r"'events1\.csv' does not name its columns yet"),
+    ):
         check_source(world.plan)
 
 
@@ -69,13 +72,19 @@ def test_copies_do_not_matter(tmp_path: Path) -> None:
         check_source(world.plan)
 
 
-@pytest.mark.parametrize("text", [HEADER, f"{HEADER}\r\n", f"{HEADER}\r\n{row(1)}\r", ""])
-def test_a_first_line_that_is_being_written_or_ends_with_both_is_none(
-    tmp_path: Path, text: str
-) -> None:
+@pytest.mark.parametrize("text", [f"{HEADER}\r\n", f"{HEADER}\r\n{row(1)}\r"])
+def test_a_first_line_that_ends_with_both_is_none(tmp_path: Path, text: str) -> None:
     world = World(tmp_path)
     world.file.write_text(text, newline="")
     check_source(world.plan)
+
+
+@pytest.mark.parametrize("text", [HEADER, ""])
+def test_a_first_line_that_is_being_written_is_none(tmp_path: Path, text: str) -> None:
+    world = World(tmp_path)
+    world.file.write_text(text, newline="")
+    with pytest.raises(PlanError, match="does not name its columns yet"):
+        check_source(world.plan)
 
 
 def test_names_in_the_plan_leave_the_first_line_to_the_data(tmp_path: Path) -> None:

@@ -87,12 +87,12 @@ class TextSource(FileSource):
 
         What comes before the first newline names the columns, and is public.
         """
-        if refusal := undecided(self._dialect) or super().refuses_launch():
+        if refusal := undecided(self._dialect):
             return refusal
         files = [file for file in self._present() if not file.copy]
         if files and all(map(self._returns, files)):
             return carriage_returns(files[0].file.name, self._dialect.form.encoding)
-        return None
+        return super().refuses_launch()
 
     def _returns(self, file: Present) -> bool:
         """Whether a file has carriage returns in place of newlines, if it can be read."""
