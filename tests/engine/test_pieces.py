@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -19,6 +20,8 @@ import pytest
 
 from ameles.connectors.duck import OutOfMemory
 from ameles.core.noise import Shape
+from ameles.engine.engine import Engine
+from ameles.engine.following.follow import follow
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.releasing.release_run import ReleaseRun
 from ameles.engine.running import stored_state
@@ -27,7 +30,7 @@ from ameles.noise.arrays import BoolArray, IntArray
 from ameles.noise.coin import count_of
 from ameles.store import Transaction, open_store
 from tests.engine.tags import same_salt
-from tests.engine.worlds import COUNT, EVENT, USER, WINDOW, World, row
+from tests.engine.worlds import COUNT, EVENT, USER, WINDOW, World, day, row
 
 ALL = 1 << 40
 # Half-widths are computed for 128 steps at a time, so some steps are beyond the first of them.
@@ -262,3 +265,27 @@ def test_ten_times_as_many_steps_need_the_same_memory(tmp_path: Path) -> None:
     """All at once they took 900 MB more; with pieces the difference is a few MB."""
     few, many = (peak(tmp_path / str(steps), steps) for steps in (MANY // 10, MANY))
     assert many - few < MARGIN
+
+
+@pytest.mark.parametrize("kind", ["count over a window", "users"])
+def test_a_follower_that_is_stopped_ends_with_its_piece(kind: str, tmp_path: Path) -> None:
+    """What is due stays due, and the next one goes on with the same numbers."""
+    whole, _ = released(tmp_path / "whole", KINDS[kind], ALL)
+    world = World(tmp_path / "stopped", **KINDS[kind]).write(ROWS)
+    noise, came = Sequenced(), list[int]()
+    now = int(day(STEPS - 4, 0).timestamp()) * 1_000_000
+    with same_salt(), pieces_of(20):
+        for _ in range(4):  # the first reads; the others begin with what is left of it
+            stop = threading.Event()
+            with closing(open_store(str(world.folder / "s.db"))) as store:
+                engine = Engine(
+                    world.plan, store, noise=noise, progress=lambda done, of, stop=stop: stop.set()
+                )
+                report = follow(engine, stop, clock=lambda: now)
+            came.append(report.released)
+            if report.released == STEPS - 5:
+                break  # nothing is due that would stop the next one
+        for until in (STEPS - 5, STEPS):
+            world.run(until, noise=noise, batch=ALL)
+    assert came == [20, 40, 60, 80]
+    assert [replace(one, entry=0) for one in world.releases()] == whole

@@ -10,7 +10,7 @@ stored values are sent again, and nothing is drawn twice.  Running a plan again 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -26,7 +26,7 @@ from ameles.core.exceptions import AmelesError, BadInput, PlanError, SourceUnrea
 from ameles.core.noise import Noise
 from ameles.engine.distributed.bucket_gatherer import Cluster
 from ameles.engine.gathering.pending import GathererState, Pending
-from ameles.engine.releasing.held_stream import HeldStream
+from ameles.engine.releasing.held_stream import HeldStream, Stopped
 from ameles.engine.running.launch import (
     check_not_retired,
     check_unchanged,
@@ -146,9 +146,11 @@ class Engine:
         self._told = set(problems)
 
     @contextmanager
-    def session(self, source: AnySource | None = None) -> Iterator[Session]:
+    def session(
+        self, source: AnySource | None = None, *, stopping: Callable[[], bool] = lambda: False
+    ) -> Iterator[Session]:
         """Locks the stream for this process, launches it if necessary, and finishes the steps that
-        a crash may have left half done.
+        a crash may have left half done, unless the process is ``stopping``.
 
         A launch stores which files ``source`` has, so that a file which is cut or renamed before it
         is first read is recognised.
@@ -158,8 +160,10 @@ class Engine:
             sinks = self._stream_sinks(stream.identity)
             sinks.check(self.store, stream)
             held, state = self._resumed(stream)
+            held.stopping = stopping
             with closing(Session(held, state, sinks, launched=launched)) as session:
-                session.finish()
+                with suppress(Stopped):
+                    session.finish()
                 yield session
 
     @contextmanager

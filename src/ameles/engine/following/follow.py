@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ameles.connectors.http_source import HttpSource
@@ -14,6 +15,7 @@ from ameles.engine.following.counting import Counting
 from ameles.engine.following.followed import Followed
 from ameles.engine.following.publishing import Publishing
 from ameles.engine.following.receiving import receive
+from ameles.engine.releasing.held_stream import Stopped
 from ameles.engine.running.session import Report
 
 
@@ -34,7 +36,11 @@ def follow(
     and when it can be written again.
     """
     source = source or engine.source(waiting=True)
-    with engine.session(source) as session:
+    # what cannot be read again must be counted before the end
+    stopping = stop.is_set if isinstance(source, SeekableSource) else _never
+    with engine.session(source, stopping=stopping) as session:
+        if session.unfinished:
+            return session.report
         publish = Publishing(session, failing).publish
         publish()  # steps that a crash may have kept from the sinks
         begun(session.report)
@@ -49,10 +55,17 @@ def follow(
         elif isinstance(source, BlockSource):
             Counting(session, source, followed.arrivals(source), tell).run()
         elif isinstance(source, SeekableSource):
-            _read_along(followed, source, failing)
+            with suppress(Stopped):
+                _read_along(followed, source, failing)
+        if session.unfinished:
+            return session.report  # the next session begins with the sinks
         if session.stream.released:
             session.publish()  # try once more, to end with the error of failed sinks
         return session.report
+
+
+def _never() -> bool:
+    return False
 
 
 def _read_along(

@@ -6,6 +6,7 @@ each commit says what the store has.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ameles.connectors.reading import Reading
@@ -14,14 +15,23 @@ from ameles.plan.plan import Plan
 from ameles.store import Store, StreamRecord
 
 
+class Stopped(Exception):
+    """The process is to end although steps are due: the next session releases them, as after a
+    crash."""
+
+
 @dataclass(slots=True)
 class HeldStream:
-    """The plan of a held stream, its store, and its record as it was last committed."""
+    """The plan of a held stream, its store, and its record as it was last committed.
+
+    ``stopping`` says whether the process is to end before all steps that are due are released.
+    """
 
     plan: Plan
     store: Store
     record: StreamRecord
     batch_ids: BatchIds = field(default_factory=BatchIds)  # of a state that may be seized
+    stopping: Callable[[], bool] = lambda: False
 
     @property
     def over(self) -> bool:

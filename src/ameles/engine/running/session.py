@@ -85,6 +85,11 @@ class Session:
         return self._held.over
 
     @property
+    def unfinished(self) -> bool:
+        """Whether it was stopped between steps that are due; the next session releases them."""
+        return self.stream.scheduled > self.stream.released
+
+    @property
     def position(self) -> str | None:
         """How far the source was read."""
         return self.state.position

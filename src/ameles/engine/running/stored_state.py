@@ -22,7 +22,7 @@ from ameles.engine.gathering.gatherer import DuckGatherer, Gathered, Gatherer
 from ameles.engine.gathering.moment import Moment
 from ameles.engine.gathering.pending import Pending
 from ameles.engine.releasing.discovered_run import DiscoveredRun
-from ameles.engine.releasing.held_stream import HeldStream, Intake
+from ameles.engine.releasing.held_stream import HeldStream, Intake, Stopped
 from ameles.engine.releasing.resuming import StoredRun, stored_runs
 from ameles.plan.clock import FAR
 from ameles.store import Transaction
@@ -155,7 +155,10 @@ class StoredState:
         gathered: Gathered | None,
         gaps: Sequence[Skipped] = (),
     ) -> None:
-        """Releases all steps up to ``target``, one piece in each transaction."""
+        """Releases all steps up to ``target``, one piece in each transaction.
+
+        Raises Stopped between two pieces if the process is to end.
+        """
         stream, clock = self._held.record, self._held.plan.clock
         first, released = stream.released + 1, stream.released
         position = self._kept.position if gathered is None else gathered.position
@@ -187,6 +190,8 @@ class StoredState:
             released = until
             if released >= target:
                 return
+            if self._held.stopping():
+                raise Stopped
 
     def _many(self) -> int:
         """How many steps the next transaction may hold.
