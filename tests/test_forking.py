@@ -96,7 +96,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 
 def ran(project: pytest.Pytester, *options: str) -> pytest.RunResult:
-    return project.runpytest_inprocess("-p", "no:cacheprovider", *options)
+    # The time limit of the test around it runs in a thread, for which a fork would wait for ever.
+    return project.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:faulthandler", *options)
 
 
 def test_forks_tell_what_one_process_tells(project: pytest.Pytester) -> None:
