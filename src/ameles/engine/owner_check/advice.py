@@ -17,7 +17,6 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from ameles.connectors.files.compressed import is_compressed
 from ameles.connectors.text.csv_lines import BAD_QUOTES, OPEN_QUOTE, TOO_FEW, TOO_MANY, TRAILING
 from ameles.connectors.text.json_lines import NO_JSON, NO_OBJECT
 from ameles.connectors.text.lines import TOO_LONG, WITH_NUL
@@ -134,19 +133,14 @@ def header(names: Sequence[str], more: str = "") -> Change:
 def _trailing(plan: Plan, facts: Facts, names: Mapping[str, Sequence[str]]) -> Advice:
     """Proposes one more column name only if every line ends with a delimiter."""
     count = facts.lines.flaws[TRAILING]
-    delimiter = plan.stream.delimiter
-    written = "\\t" if delimiter == "\t" else delimiter
-    written = f"\\{written}" if delimiter in "/.*^$[\\" else written
-    bytewise = not plan.stream.encoding.startswith("utf-16")
-    plain = bytewise and not is_compressed(plan.stream.source)
-    sed = f"; or sed 's/{written}$//' FILE > NEW, which removes it" if plain else ""
     known = plan.stream.header or next(iter(names.values()), ())
     free = next(name for name in ("nothing", "nothing-more") if name not in known)
     return Advice(
         f"{has(count, 'line')} one delimiter too many at {'its' if count == 1 else 'their'} end, "
         "which begins another field.",
         (header([*known, free]),) if known and not facts.lines.events else (),
-        f"fix the program that writes the file{sed}",
+        "fix the program that writes the file, and remove the last delimiter from broken lines "
+        "alone: another line may rightly end with one, after which its last field is empty",
     )
 
 
