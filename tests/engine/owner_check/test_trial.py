@@ -137,6 +137,26 @@ def test_days_up_to_twelve_are_ambiguous_and_this_is_said(tmp_path: Path) -> Non
     assert "no day is above" not in about(dated(world, [*times, "13/04/2026"]), "at")
 
 
+def test_days_inside_the_stream_do_not_decide_between_patterns(tmp_path: Path) -> None:
+    """The first of each month, with the day first: month first, all would be in January."""
+    times = [f"01/{month:02}/2026" for month in range(1, 13)]
+    for horizon in (8, 200, 400):
+        world = dated(World(tmp_path / str(horizon)), times)
+        world.text = world.text.replace("horizon = 8", f"horizon = {horizon}")
+        finding = checked(world.plan).findings[0]
+        assert finding.mend == 'time_format = "%d/%m/%Y" or time_format = "%m/%d/%Y"'
+        assert "the data alone cannot tell which one is right" in finding.what
+
+
+def test_two_digits_are_not_taken_for_a_whole_year(tmp_path: Path) -> None:
+    """%Y reads 26 as the year 26; that these days are outside of the stream is not what decides."""
+    world = dated(World(tmp_path), ["01.01.26", "25.01.26"])
+    assert checked(world.plan).findings[0].mend == 'time_format = "%d.%m.%y"'
+    mixed = dated(World(tmp_path / "mixed"), ["2026-01-03", "25.01.26"])
+    assert "%d.%m.%Y" not in "".join(told(checked(mixed.plan)))
+    assert '"%d.%m.%y"' in checked(mixed.plan).findings[0].mend
+
+
 def test_a_last_line_is_not_taken_where_a_launch_refuses_that(tmp_path: Path) -> None:
     for unit, mend in ((EVENT, 'last_line = "take"'), (USER, "a newline after it")):
         world = World(tmp_path, unit=unit).write([row(1), row(2)])

@@ -23,7 +23,7 @@ from ameles.connectors.text.lines import TOO_LONG, WITH_NUL
 from ameles.connectors.text.time_format import EPOCHS
 from ameles.engine.owner_check.column_facts import ISO
 from ameles.engine.owner_check.facts import ColumnFacts, Facts, ReleaseFacts
-from ameles.engine.owner_check.trial import Advice, Change, Trial
+from ameles.engine.owner_check.trial import Advice, Change, Trial, has_early
 from ameles.measures.measure import Measure
 from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan
@@ -332,9 +332,11 @@ def _listed(
 
 
 def _alone(pattern: str, column: str, trial: Trial) -> Mapping[str, Any]:
-    """The values of a column if this is the only pattern."""
+    """The values of a column if this is the only pattern; none if it takes two digits for a whole
+    year."""
     plan = trial.changed(_single(pattern))
-    return {} if plan is None else trial.reading(plan).values[column]
+    values = {} if plan is None else trial.reading(plan).values[column]
+    return {} if has_early(values) else values
 
 
 def _contradict(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

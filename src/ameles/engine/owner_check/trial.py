@@ -2,7 +2,8 @@
 
 A change passes if a launch would accept the changed plan, if more of the sample fits than before,
 and if no value that fitted before means something else.  One kind of change reads a whole column
-anew (another pattern of times): it may give values another meaning, but only if every value fits.
+anew (another pattern of times): it may give values another meaning, but only if every value fits
+and no time is before the year 100.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +34,7 @@ from ameles.engine.gathering.moment import moment_at
 from ameles.engine.owner_check.facts import CheckFinding
 from ameles.engine.running.launch_checks import check_launch
 from ameles.measures.fields import identifier
+from ameles.plan.clock import microseconds
 from ameles.plan.plan import Plan, check_plan
 from ameles.plan.source import plan_source
 
@@ -43,6 +45,7 @@ _WINDOW = 32 << 10  # bytes that are read in one place of a file
 _ROWS = 20_000  # rows of a sample without lines
 _PIECES = 8
 _MEMORY = 1 << 30
+_YEAR_100 = microseconds(datetime(100, 1, 1, tzinfo=UTC))
 OR = "; or "  # between the alternatives of a mend
 _SINGLE_BYTES = {"latin-1": "latin-1", "windows-1252": "cp1252"}
 _NO_TEXT = re.compile("[\ufffd\x80-\x9f]")  # what a wrong encoding leaves behind
@@ -137,10 +140,10 @@ class Trial:
         """The best of these changes; several if they give some value different meanings."""
         tried = [(one, self._passed(one)) for one in changes]
         passed = [(one, read) for one, read in tried if read is not None]
-        most = max((sum(read.counts.values()) for _, read in passed), default=0)
+        most = max((_fitting(one, read) for one, read in passed), default=0)
         best: list[tuple[Change, Read]] = []
         for one, read in passed:
-            full = one.choice or sum(read.counts.values()) == most
+            full = one.choice or _fitting(one, read) == most
             if full and all(_differ(read, other) for _, other in best) and self._accepted(one):
                 best.append((one, read))
         return [one for one, _ in best]
@@ -189,7 +192,8 @@ class Trial:
         if change.anew:
             times = [name for name, kind in plan.stream.columns.items() if kind == "timestamp"]
             whole = all(after.counts[name] == after.given[name] for name in times)
-            return after if whole and after.rows == before.rows else None
+            sound = not any(has_early(after.values[name]) for name in times)
+            return after if whole and sound and after.rows == before.rows else None
         lost = any(after.counts[name] < count for name, count in before.counts.items())
         if lost or not _contained(before, after):
             return None
@@ -260,7 +264,7 @@ class Trial:
         rows = duck.execute(f"SELECT {', '.join(asked)}, count(*) FROM tried GROUP BY ALL")
         for *row, count in rows.fetchall():
             sound = True
-            read.counts["events"] += count
+            read.counts["\nevents"] += count
             texts = row[: len(kinds)]
             for name, text, value in zip(kinds, texts, row[len(kinds) :], strict=True):
                 if text is None:
@@ -364,6 +368,11 @@ def gains(before: Read, after: Read) -> list[str]:
     ]
 
 
+def has_early(times: Mapping[str, Any]) -> bool:
+    """Whether some of these times are before the year 100, as if two digits were a whole year."""
+    return any(time < _YEAR_100 for time in times.values())
+
+
 def _contained(before: Read, after: Read) -> bool:
     """Whether all that fitted before is there, and means the same."""
     if before.rows - after.rows:
@@ -372,6 +381,14 @@ def _contained(before: Read, after: Read) -> bool:
         text in after.values[column] and after.values[column][text] != value
         for column, values in before.values.items()
         for text, value in values.items()
+    )
+
+
+def _fitting(change: Change, read: Read) -> int:
+    """How much fits.  If all times are read anew, how many of them lie inside the stream says
+    nothing: a wrong day may do so too."""
+    return sum(
+        count for name, count in read.counts.items() if not (change.anew and name.startswith("\n"))
     )
 
 
