@@ -137,6 +137,29 @@ def test_files_of_a_pattern_or_a_folder_become_one(
     ]
 
 
+@pytest.mark.parametrize("named", [("in",), ("in/*.csv",), ("in/0.csv", "in/hard.csv", "in")])
+def test_a_file_with_several_names_is_read_once(
+    folder: Path, ameles: Program, named: tuple[str, ...]
+) -> None:
+    """A plan with the same pattern counts it once too."""
+    parts(folder, SOUND)
+    (folder / "in" / "hard.csv").hardlink_to(folder / "in" / "0.csv")
+    (folder / "in" / "latest.csv").symlink_to("0.csv")
+    ended = ameles("convert", *named, "a.parquet", "--columns", COLUMNS)
+    assert ended.code == 0
+    assert len(content(folder / "a.parquet")) == 2
+    for name in ("hard", "latest"):
+        assert f"'in/{name}.csv' is another name of 'in/0.csv', so it is left out" in ended.err
+
+
+def test_a_file_under_two_spellings_is_read_once(folder: Path, ameles: Program) -> None:
+    parts(folder, SOUND)
+    spelled = ("in/0.csv", "in/./0.csv", str(folder / "in" / "0.csv"))
+    ended = ameles("convert", *spelled, "a.parquet", "--columns", COLUMNS)
+    assert len(content(folder / "a.parquet")) == 2
+    assert "'in/./0.csv' is another name of 'in/0.csv'" in ended.err
+
+
 def test_broken_records_of_several_files_are_named_with_their_file(
     folder: Path, ameles: Program
 ) -> None:

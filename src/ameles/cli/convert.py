@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 
 from ameles.cli.plans import DEFAULT, reading_progress, say
 from ameles.cli.secret_output import HEADING, SecretTo, secret_output
+from ameles.connectors.files.looks import Looks
 from ameles.connectors.files.named_files import NamedFile, find_files, list_names
 from ameles.connectors.format import kind_of
 from ameles.connectors.text.csv_records import Broken
@@ -84,7 +86,7 @@ def convert(
     broken record.  Several files need the same first line.  It is not part of a run: what it prints
     is exact and secret.
     """
-    files = tuple(dict.fromkeys(file for text in source for file in _files(text)))
+    files, left_out = _once(file for text in source for file in _files(text))
     others = [file for file in files if kind_of(file.name) != "csv"]
     if others or target.suffix.lower() != ".parquet":
         raise BadInput(
@@ -93,6 +95,8 @@ def convert(
             tip="ameles convert visits.csv visits.parquet, or ameles convert 'folder/*.csv' "
             "visits.parquet",
         )
+    for name, kept in left_out:
+        say(f"'{name}' is another name of '{kept}', so it is left out.", err=True)
     planned: dict[str, Any] = {}
     if columns is None or plan is not None:
         stream = read_plan(plan or DEFAULT).stream
@@ -156,6 +160,18 @@ def _files(text: str) -> tuple[NamedFile, ...]:
             tip="ameles convert 'folder/*.csv' visits.parquet",
         )
     return files
+
+
+def _once(
+    named: Iterable[NamedFile],
+) -> tuple[tuple[NamedFile, ...], list[tuple[str, str]]]:
+    """The files, each once, as a source has them; and the other names of a file, each with the one
+    that is kept.  A file that cannot be looked at is refused when it is opened."""
+    files = tuple(dict.fromkeys(named))
+    there = Looks(Path()).present(files)
+    left_out = [(link.name, one.file.name) for one in there for link in one.links[1:]]
+    others = {name for name, _ in left_out}
+    return tuple(file for file in files if file.name not in others), left_out
 
 
 def _kinds(columns: str) -> dict[str, str]:
