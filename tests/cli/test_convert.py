@@ -160,6 +160,49 @@ def test_a_file_under_two_spellings_is_read_once(folder: Path, ameles: Program) 
     assert "'in/./0.csv' is another name of 'in/0.csv'" in ended.err
 
 
+def test_who_names_no_file_is_not_sent_to_its_permissions(folder: Path, ameles: Program) -> None:
+    ended = ameles("convert", "none.csv", "a.parquet", "--columns", COLUMNS)
+    assert ended.code == 2
+    assert "permissions" not in ended.err
+    assert "chmod" not in ended.err
+
+
+@pytest.mark.parametrize("name", ["br [x]", "br[y]", "br*"])
+def test_a_folder_with_brackets_in_its_name_is_a_folder(
+    folder: Path, ameles: Program, name: str
+) -> None:
+    parts(folder, SOUND)
+    (folder / "in").rename(folder / name)
+    assert ameles("convert", name, "a.parquet", "--columns", COLUMNS).code == 0
+    assert len(content(folder / "a.parquet")) == 2
+
+
+@pytest.mark.parametrize(
+    ("plan", "target", "said"),
+    [
+        (None, "out.parquet", 'a plan in this folder: source = "out.parquet"'),
+        (None, "sub/out.parquet", 'a plan in this folder: source = "sub/out.parquet"'),
+        ("sub/p.toml", "sub/data/out.parquet", "'sub/p.toml': source = \"data/out.parquet\""),
+        ("sub/p.toml", "out.parquet", "'sub/p.toml': source = \"../out.parquet\""),
+    ],
+)
+def test_the_source_to_write_is_relative_to_the_folder_of_the_plan(
+    folder: Path, ameles: Program, plan: str | None, target: str, said: str
+) -> None:
+    (folder / "sub" / "data").mkdir(parents=True)
+    (folder / "a.csv").write_text(SOUND)
+    text = (
+        '[stream]\nname = "s"\nsource = "a.csv"\ntime = "at"\nevery = "1d"\n'
+        'columns = { at = "timestamp", who = "text", n = "number" }\nstart = "2026-01-01"\n'
+        '[privacy]\npopulation = "p"\nunit = "event"\nepsilon = 1\n'
+        '[[release]]\nname = "r"\nmeasure = "count"\n[store]\nurl = "s.db"\n'
+    )
+    (folder / "sub" / "p.toml").write_text(text)
+    more = ("--columns", COLUMNS) if plan is None else ("--plan", plan)
+    ended = ameles("convert", "a.csv", target, *more)
+    assert f"In {said}, without the keys" in ended.err
+
+
 def test_broken_records_of_several_files_are_named_with_their_file(
     folder: Path, ameles: Program
 ) -> None:
@@ -248,7 +291,7 @@ def test_the_plan_says_columns_and_format(folder: Path, ameles: Program) -> None
         (("a.csv", "a.csv"), "makes a Parquet file from CSV files"),
         (("a.jsonl", "a.parquet"), "makes a Parquet file from CSV files"),
         (("a.csv", "b.parquet"), "'b.parquet' already exists"),
-        (("none.csv", "a.parquet"), "'none.csv' cannot be read"),
+        (("none.csv", "a.parquet"), "There is no file 'none.csv'"),
         (("a.csv", "none/a.parquet"), "cannot be written"),
         (("a.csv", "a.parquet", "--columns", "at=time"), "columns.at"),
         (("a.csv", "a.parquet", "--columns", "nobody=text"), "has no column 'nobody'"),

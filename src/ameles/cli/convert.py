@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob
+import json
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -132,9 +134,13 @@ def convert(
             else "they would be missing; this is no terminal, so they are not named here",
             tip="fix them, or --skip-broken; --secret-to FILE names all of them",
         )
+    # a source is relative to the folder of its plan
+    place = "a plan in this folder" if plan is None else f"'{plan}'"
+    base = (plan or DEFAULT).parent.resolve()
+    path = os.path.relpath(target.parent.resolve() / target.name, base)
     say(
-        f"Wrote '{target}'. In a plan: source = \"{target.name}\", without the keys that describe "
-        "CSV.",
+        f"Wrote '{target}'. In {place}: source = {json.dumps(path, ensure_ascii=False)}, without "
+        "the keys that describe CSV.",
         err=True,
     )
     if skip_broken and not shown:
@@ -147,7 +153,7 @@ def convert(
 def _files(text: str) -> tuple[NamedFile, ...]:
     """The CSV files that an argument names: one file, those of a pattern, or those of a folder."""
     if Path(text).is_dir():
-        found = list_names(str(Path(text) / "*"), Path())
+        found = list_names(str(Path(glob.escape(text)) / "*"), Path())
         files = tuple(file for file in found if kind_of(file.name) == "csv")
     elif glob.has_magic(text):
         files = find_files(text, Path())

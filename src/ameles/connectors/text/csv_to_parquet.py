@@ -106,7 +106,7 @@ class Converting:
                         read = os.lseek(unpacked.fileno(), 0, os.SEEK_CUR)
                         self.progress(sum(sizes[:place]) + read, sum(sizes))
             except (OSError, Incomplete, Damaged) as problem:
-                refusal = _refused(source.name, damaged=not isinstance(problem, OSError))
+                refusal = _refused(source.name, problem)
             else:
                 continue
             raise refusal  # outside of the handler: the caught error may quote the file
@@ -190,8 +190,14 @@ def _size(source: NamedFile) -> int:
         return 0
 
 
-def _refused(name: str, *, damaged: bool) -> AmelesError:
-    if not damaged:
+def _refused(name: str, problem: OSError | Incomplete | Damaged) -> AmelesError:
+    if isinstance(problem, FileNotFoundError):
+        return BadInput(
+            f"There is no file '{name}'.",
+            why="a name is relative to the folder in which the command runs",
+            tip="the name of a file, a folder with CSV files, or a pattern such as 'folder/*.csv'",
+        )
+    if isinstance(problem, OSError):
         return unreadable(name)
     return BadInput(
         f"The file '{name}' cannot be unpacked.",
