@@ -157,6 +157,41 @@ def test_two_digits_are_not_taken_for_a_whole_year(tmp_path: Path) -> None:
     assert '"%d.%m.%y"' in checked(mixed.plan).findings[0].mend
 
 
+@pytest.mark.parametrize("mark", ["/", "-"])
+@pytest.mark.parametrize("clock", ["", " 10:15"])
+def test_years_of_two_digits_that_a_cast_accepts_get_their_pattern(
+    tmp_path: Path, mark: str, clock: str
+) -> None:
+    """DuckDB reads 10/03/25 as the 25th of March of the year 10."""
+    world = dated(World(tmp_path), (f"{day}{mark}03{mark}25{clock}" for day in range(10, 29)))
+    finding = checked(world.plan).findings[0]
+    assert "before the year 100" in finding.what
+    day_first, year_first = (
+        f'time_format = "{mark.join(order)}{" %H:%M" if clock else ""}"'
+        for order in (("%d", "%m", "%y"), ("%y", "%m", "%d"))
+    )
+    assert finding.mend == f"{day_first} or {year_first}"
+    assert "the data alone cannot tell" in finding.what
+    assert "before the year 100" not in "".join(told(mended(world, day_first)))
+    either = dated(World(tmp_path / "either"), [f"03{mark}05{mark}04{clock}"])
+    for order in (("%d", "%m", "%y"), ("%m", "%d", "%y")):
+        assert mark.join(order) in checked(either.plan).findings[0].mend
+
+
+def test_years_of_two_digits_are_told_whatever_else_is_wrong(tmp_path: Path) -> None:
+    month_first = dated(World(tmp_path), ["03/10/25", "03/28/25"])  # a cast reads the first one
+    findings = [one for one in told(checked(month_first.plan)) if "time_format" in one]
+    assert len(findings) == 1
+    assert findings[0].endswith('time_format = "%m/%d/%y"')
+    other = dated(World(tmp_path / "x"), [*["28/03/25"] * 200, "x"])
+    assert "before the year 100" in about(other, "at")
+    whole = World(tmp_path / "whole", stream='time_format = "%d/%m/%Y"')
+    said = about(dated(whole, ["28/03/25"]), "at")
+    assert "before the year 100" in said
+    assert 'time_format = "%d/%m/%y"' in said
+    assert "before the year 100" not in about(dated(World(tmp_path / "iso"), ["0100-01-01"]), "at")
+
+
 def test_a_last_line_is_not_taken_where_a_launch_refuses_that(tmp_path: Path) -> None:
     for unit, mend in ((EVENT, 'last_line = "take"'), (USER, "a newline after it")):
         world = World(tmp_path, unit=unit).write([row(1), row(2)])

@@ -346,6 +346,8 @@ def _contradict(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def _read_otherwise(plan: Plan, facts: Facts, trial: Trial) -> Iterator[Advice]:
     """Values that all fit, and would fit as well with another meaning."""
     for column in facts.columns:
+        if column.kind == "timestamp":
+            yield from _short_years(column, trial)
         if column.unfit or not column.read:
             continue
         if column.kind == "timestamp" and plan.form.time_format:
@@ -361,6 +363,28 @@ def _read_otherwise(plan: Plan, facts: Facts, trial: Trial) -> Iterator[Advice]:
                     "a thousand times too small.",
                     otherwise=f"nothing, if they are fractions; otherwise {_NO_THOUSANDS}",
                 )
+
+
+def _short_years(column: ColumnFacts, trial: Trial) -> Iterator[Advice]:
+    """Years of two digits that are read as the years 1 to 99."""
+    times = trial.before.values[column.name]
+    if not has_early(times):
+        return
+    marks = {mark for text in times for mark in "/-." if mark in text}
+    changes = tuple(
+        _single(mark.join(order) + clock)
+        for mark in sorted(marks)
+        for order in (("%d", "%m", "%y"), ("%m", "%d", "%y"), ("%y", "%m", "%d"))
+        for clock in ("", " %H:%M", " %H:%M:%S")
+    )
+    if column.unfit and trial.passing(changes):
+        return  # the patterns for what does not fit are these
+    yield Advice(
+        f"Some times of '{column.name}' are read as days before the year 100, probably because "
+        "their years have two digits.",
+        changes,
+        'time_format = "..." with %y for a year of two digits, if all times are written so',
+    )
 
 
 def _other_days(plan: Plan, column: str, trial: Trial) -> Iterator[Advice]:
