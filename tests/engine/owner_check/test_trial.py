@@ -207,6 +207,25 @@ def test_a_kind_that_a_condition_needs_is_not_changed(tmp_path: Path) -> None:
     said = about(world, "fever")
     assert 'fever = "text"' not in said
     assert "a boolean is true, false, t, f, yes, no, 1 or 0" in said
+    assert "no change of the plan reads them" not in said
+    assert "Other words need the kind text, and where = \"fever = 'Y'\"" in said
+    world.text = world.text.replace('fever = "boolean"', 'fever = "text"')
+    world.text = world.text.replace('where = "fever"', "where = \"fever = 'ja'\"")
+    assert checked(world.plan).releases[0].counted == 1, "what was said reads them"
+
+
+def test_values_of_another_kind_are_not_counted_together(tmp_path: Path) -> None:
+    """Their texts may be keys; other = true would count all of them as one."""
+    world = World(tmp_path).write([row(1, fever="ja"), row(1, fever="nein")] * 9)
+    world.text = world.text.replace('region = ["north", "south"]', 'fever = ["true", "false"]')
+    (finding,) = [one for one in checked(world.plan).findings if "declared key" in one.what]
+    assert finding.what.endswith("of 'fever', because values of 'fever' are no boolean.")
+    assert "other = true" not in finding.mend
+    assert finding.mend.startswith("first another kind of 'fever'")
+    world.write([row(1, fever="ja"), *[row(1, fever="true")] * 99])
+    world.text = world.text.replace('"true", "false"', '"false"')
+    (finding,) = [one for one in checked(world.plan).findings if "declared key" in one.what]
+    assert finding.mend.startswith("other = true"), "of these, the values do fit"
 
 
 def test_quotes_are_ordinary_only_if_no_quoted_value_changes(tmp_path: Path) -> None:
@@ -242,6 +261,53 @@ def test_first_lines_that_come_again_are_said_to_be_that(tmp_path: Path) -> None
     assert "2 values of 'at' are the name of the column" in said
     assert "time_format" not in said
     assert "text" not in about(world, "age")
+
+
+NAMED = 'header = ["at", "who", "region", "age", "amount", "fever"]'
+
+
+@pytest.mark.parametrize("unit", [EVENT, USER])
+def test_names_in_the_file_and_in_the_plan_are_told_once(tmp_path: Path, unit: str) -> None:
+    world = World(tmp_path, stream=NAMED, unit=unit).write([row(1), row(2)])
+    findings = checked(world.plan).findings
+    assert findings[0].what == (
+        "The first line of 'events.csv' names the columns. Because the plan has header, this line "
+        "is read as an event."
+    )
+    assert findings[0].mend == "leave header out"
+    assert not any("comes again" in one.what for one in findings)
+    world.text = world.text.replace(NAMED, "")
+    assert checked(world.plan).lines.events == 2
+    assert "names the columns" not in "".join(told(checked(world.plan)))
+
+
+def test_header_stays_if_the_events_of_a_file_need_it(tmp_path: Path) -> None:
+    world = World(tmp_path, stream=NAMED).write([row(1), row(2)])
+    world.text = world.text.replace('"events.csv"', '"*.csv"')
+    (tmp_path / "other.csv").write_text(row(3) + "\n")
+    finding = checked(world.plan).findings[0]
+    assert "The first line of 'events.csv' names the columns" in finding.what
+    assert finding.mend == "take this line out of the file"
+    swapped = NAMED.replace('"who", "region"', '"region", "who"')
+    other = World(tmp_path / "order", stream=swapped).write([row(1), row(2)])
+    assert checked(other.plan).findings[0].mend.startswith("compare this line with header")
+
+
+def test_a_first_line_that_comes_again_under_a_header_is_counted_without_the_first(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path, stream=NAMED).write([row(1), row(2)])
+    world.file.write_text(world.file.read_text() * 3)
+    assert "2 values of 'at' are the name of the column" in about(world, "at")
+
+
+def test_the_first_line_is_not_held_against_a_header_that_was_advised(tmp_path: Path) -> None:
+    world = World(tmp_path).write([row(1) + ","] * 9)
+    facts = mended(world, checked(world.plan).findings[0].mend)
+    assert facts.times.counted == 9
+    assert "fewer fields" not in "".join(told(facts))
+    world.write([*[row(1) + ","] * 9, row(1)])
+    assert "1 line has fewer fields than header has names" in "".join(told(checked(world.plan)))
 
 
 def test_a_delimiter_at_the_end_is_tried_with_the_names_of_the_file(tmp_path: Path) -> None:

@@ -46,28 +46,57 @@ _NO_THOUSANDS = (
 
 
 def advices(
-    plan: Plan, facts: Facts, trial: Trial, names: Mapping[str, Sequence[str]]
+    plan: Plan,
+    facts: Facts,
+    trial: Trial,
+    names: Mapping[str, Sequence[str]],
+    titles: Mapping[str, Sequence[str]],
 ) -> Iterator[Advice]:
-    """What to tell the owner, the most serious first; ``names`` has the first lines of files."""
+    """What to tell the owner, the most serious first.
+
+    ``names`` has the first lines of files that name the columns, ``titles`` has those that do so
+    although the plan has ``header``.
+    """
+    titles = {} if facts.released else titles  # these lines may be read already
     if not facts.lines.events and not sum(facts.lines.flaws.values()):
         yield Advice(
             "The source has no events."
             if not facts.released
             else "The source has no events that the stream has not read yet."
         )
-    yield from _lines(plan, facts, names)
+    yield from _lines(plan, facts, names, titles)
     for column in facts.columns:
-        yield from _column(plan, facts, column, trial)
+        yield from _column(plan, facts, column, trial, titles)
     yield from _read_otherwise(plan, facts, trial)
     yield from _times(plan, facts)
     yield from _users(plan, facts)
     for release, measure in zip(facts.releases, plan.releases, strict=True):
-        yield from _release(facts, release, measure)
+        yield from _release(facts, release, measure, {one.name: one for one in facts.columns})
 
 
-def _lines(plan: Plan, facts: Facts, names: Mapping[str, Sequence[str]]) -> Iterator[Advice]:
+def _lines(
+    plan: Plan,
+    facts: Facts,
+    names: Mapping[str, Sequence[str]],
+    titles: Mapping[str, Sequence[str]],
+) -> Iterator[Advice]:
     """What is wrong with the lines of a source."""
     flaws, events = facts.lines.flaws, facts.lines.events
+    fields = plan.stream.header or ()
+    leave_out = Change("leave header out", {"header": None}, untitled=True)
+    every = len(titles) == sum(file.size > 0 for file in facts.files)
+    for name, title in titles.items():
+        if len(title) == len(fields):
+            same = list(title) == list(fields)
+            yield Advice(
+                f"The first line of '{name}' names the columns. Because the plan has header, this "
+                "line is read as an event.",
+                (leave_out,) if every else (),
+                "take this line out of the file"
+                if same
+                else "compare this line with header, because one of them names the fields wrongly",
+                file=name,
+            )
     if flaws[TRAILING]:
         yield _trailing(plan, facts, names)
     if flaws[OPEN_QUOTE]:
@@ -88,8 +117,10 @@ def _lines(plan: Plan, facts: Facts, names: Mapping[str, Sequence[str]]) -> Iter
             f"{has(flaws[TOO_MANY], 'line')} more fields than the first line.",
             otherwise="put quotes around values with a delimiter in them",
         )
-    if flaws[TOO_FEW] > FEW * events:
-        yield _too_few(plan, flaws[TOO_FEW])
+    # a first line that names fewer columns than header is no event, and nobody misses it
+    few = flaws[TOO_FEW] - sum(len(title) < len(fields) for title in titles.values())
+    if few > FEW * events:
+        yield _too_few(plan, few)
     if flaws[NO_OBJECT] + flaws[NO_JSON]:
         count = flaws[NO_OBJECT] + flaws[NO_JSON]
         yield Advice(
@@ -173,17 +204,30 @@ def _replaced(plan: Plan, count: int) -> Advice:
     )
 
 
-def _column(plan: Plan, facts: Facts, column: ColumnFacts, trial: Trial) -> Iterator[Advice]:
+def _column(
+    plan: Plan,
+    facts: Facts,
+    column: ColumnFacts,
+    trial: Trial,
+    titles: Mapping[str, Sequence[str]],
+) -> Iterator[Advice]:
     if facts.lines.events and not column.read:
         yield Advice(
             f"The column '{column.name}' never has a value.",
             otherwise="another name in columns; for a nested value in JSON its path, such as "
             '"user.id"',
         )
-    if column.named:
+    fields = plan.stream.header or ()
+    first = sum(
+        (column.name, column.name) in zip(fields, title, strict=True)
+        for title in titles.values()
+        if len(title) == len(fields)
+    )
+    if column.named > first:
+        again = column.named - first
         yield Advice(
-            f"{counted(column.named, 'value')} of '{column.name}' "
-            f"{verb(column.named, 'are')} the name of the column: the first line comes again "
+            f"{counted(again, 'value')} of '{column.name}' "
+            f"{verb(again, 'are')} the name of the column: the first line comes again "
             "inside of a file, and such a line has no "
             f"{'time, so it counts nowhere' if column.name == plan.stream.time else column.kind}."
         )
@@ -204,7 +248,8 @@ def _unfit(plan: Plan, column: ColumnFacts, what: str, trial: Trial) -> Iterator
         f'columns = {{ {_key(name)} = "text", ... }}, if they are meant',
         {"columns": {name: "text"}},
     )
-    other = nothing if few else "no change of the plan reads them: see their shapes above"
+    shapes = "see their shapes above"
+    other = nothing if few else f"no change of the plan reads them: {shapes}"
     match column.kind:
         case "timestamp":
             yield _pattern(plan, column, what, trial)
@@ -213,7 +258,8 @@ def _unfit(plan: Plan, column: ColumnFacts, what: str, trial: Trial) -> Iterator
         case "boolean":
             asked = f"where = \"{name} = 'Y'\""
             text = Change(f'columns = {{ {_key(name)} = "text", ... }} and {asked}', text.keys)
-            yield Advice(what, (text,), other if few else f"{_BOOLEANS}: {other}")
+            words = f"Other words need the kind text, and {asked} wherever the plan has {name}"
+            yield Advice(what, (text,), nothing if few else f"{_BOOLEANS}; {shapes}. {words}")
         case _:
             yield Advice(what, (), nothing if few else "")
 
@@ -487,7 +533,9 @@ def _users(plan: Plan, facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[Advice]:
+def _release(
+    facts: Facts, release: ReleaseFacts, measure: Measure, columns: Mapping[str, ColumnFacts]
+) -> Iterator[Advice]:
     name = release.name
     if facts.times.counted and not release.matched:
         yield Advice(
@@ -511,13 +559,20 @@ def _release(facts: Facts, release: ReleaseFacts, measure: Measure) -> Iterator[
                 release=name,
                 choice=True,
             )
-            yield Advice(
+            what = (
                 f"{counted(count, 'event')} of release '{name}' ({count / release.matched:.1%}) "
-                f"{verb(count, 'have')} no declared key of '{column}'.",
-                (other,),
-                "ameles check --show names them",
-                by_looking=True,
+                f"{verb(count, 'have')} no declared key of '{column}'"
             )
+            kind, unfit = columns[column].kind, columns[column].unfit
+            if kind != "text" and 2 * unfit >= count:  # their texts may be keys
+                yield Advice(
+                    f"{what}, because values of '{column}' are no {kind}.",
+                    otherwise=f"first another kind of '{column}', or its values written as {kind}",
+                )
+            else:
+                yield Advice(
+                    f"{what}.", (other,), "ameles check --show names them", by_looking=True
+                )
     empty = [key for key, count in release.keys.items() if not count]
     if release.counted and len(release.keys) > 1 and empty:
         yield Advice(

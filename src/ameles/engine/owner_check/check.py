@@ -127,7 +127,7 @@ def _checked(
     kind = plan.stream.records if sample is None else _sample_kind(plan, sample)
     trial = Trial(plan, now, facts.released, first.opened, kind, odd)
     if not facts.unreadable:
-        told += advices(plan, facts, trial, first.names)
+        told += advices(plan, facts, trial, first.names, first.titles)
     facts.findings += [trial.finding(advice) for advice in _together(told)]
     return facts
 

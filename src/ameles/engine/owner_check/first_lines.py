@@ -47,6 +47,9 @@ class FirstLines:
         self.facts: list[FileFacts] = []
         self.advices: list[Advice] = []
         self.names: dict[str, list[str]] = {}  # by file: its first line, if it has the columns
+        self.titles: dict[
+            str, list[str]
+        ] = {}  # the same, if the plan has header: such a line is none
         self.opened: list[NamedFile] = []
         self._columns = columns
         self._kind = kind
@@ -154,13 +157,14 @@ class FirstLines:
     def _headed(self, name: str, start: bytes) -> Iterator[Advice]:
         """What is wrong with a first line that should name the columns."""
         encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-        if self._kind != "csv" or not self._named:
+        if self._kind != "csv":
             return
         lines = [one.rstrip("\r") for one in start.decode(encoding, errors="replace").split("\n")]
         names = _split(lines[0], self._delimiter)
         missing = [column for column in self._columns if column not in names]
         if not missing:
-            self.names[name] = names
+            (self.names if self._named else self.titles)[name] = names
+        if not missing or not self._named:
             return
         for delimiter, written in _DELIMITERS.items():
             if delimiter != self._delimiter and self._names_all(lines[0], delimiter):

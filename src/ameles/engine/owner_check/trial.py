@@ -59,6 +59,9 @@ class Change:
     keys: Mapping[str, Any]  # None leaves a key out; columns has those with another kind
     release: str | None = None  # the release that has these keys; None: [stream]
     anew: bool = False  # all times are read in another way
+    untitled: bool = (
+        False  # lines that name the columns are events no more, and nothing else changes
+    )
     choice: bool = False  # it need not gain in the sample: the facts show what it gains
     typed: bool = False  # most values of each column must fit it
     # values that may mean something else, which no plan can say; the gain needs others too
@@ -194,6 +197,9 @@ class Trial:
             whole = all(after.counts[name] == after.given[name] for name in times)
             sound = not any(has_early(after.values[name]) for name in times)
             return after if whole and sound and after.rows == before.rows else None
+        if change.untitled:
+            titles = set(before.rows - after.rows) == {tuple(plan.stream.columns)}
+            return after if titles and not after.rows - before.rows else None
         lost = any(after.counts[name] < count for name, count in before.counts.items())
         if lost or not _contained(before, after):
             return None
