@@ -148,6 +148,18 @@ def test_days_inside_the_stream_do_not_decide_between_patterns(tmp_path: Path) -
         assert "the data alone cannot tell which one is right" in finding.what
 
 
+@pytest.mark.parametrize("mark", [".", "-", "/"])
+@pytest.mark.parametrize("clock", ["", " 10:15"])
+def test_both_orders_of_day_and_month_are_named_in_every_form(
+    tmp_path: Path, mark: str, clock: str
+) -> None:
+    world = dated(World(tmp_path), [f"03{mark}04{mark}2026{clock}", f"05{mark}06{mark}2026{clock}"])
+    finding = checked(world.plan).findings[0]
+    for order in (("%d", "%m", "%Y"), ("%m", "%d", "%Y")):
+        assert f'time_format = "{mark.join(order)}{clock and " %H:%M"}"' in finding.mend
+    assert "2 changes fit the sample" in finding.what
+
+
 def test_two_digits_are_not_taken_for_a_whole_year(tmp_path: Path) -> None:
     """%Y reads 26 as the year 26; that these days are outside of the stream is not what decides."""
     world = dated(World(tmp_path), ["01.01.26", "25.01.26"])

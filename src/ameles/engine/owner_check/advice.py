@@ -303,7 +303,8 @@ def _pattern(plan: Plan, column: ColumnFacts, what: str, trial: Trial) -> Advice
     found = [name for name in column.formats if name != ISO]
     # the sample may be a part: whatever fits all times fits also all that were tried before
     most = [name for name, count in column.formats.items() if count == column.tried]
-    singles = [_single(name) for name in most if [name] != given]
+    both = dict.fromkeys([*most, *map(_swapped, most)])
+    singles = [_single(name) for name in both if [name] != given]
     whole = trial.passing(singles)
     if whole and column.unfit < column.read:
         what += " All values fit another pattern, which gives those that fit today another meaning."
@@ -433,11 +434,22 @@ def _short_years(column: ColumnFacts, trial: Trial) -> Iterator[Advice]:
     )
 
 
+def _swapped(name: str) -> str:
+    """The pattern with the day and the month in the other order.
+
+    >>> _swapped("%d.%m.%Y %H:%M"), _swapped("epoch-ms")
+    ('%m.%d.%Y %H:%M', 'epoch-ms')
+    """
+    if name == ISO or name in EPOCHS:
+        return name
+    return name.translate({ord("d"): "m", ord("m"): "d"})
+
+
 def _other_days(plan: Plan, column: str, trial: Trial) -> Iterator[Advice]:
     """Patterns that fit the times as well, with the day and the month in the other order."""
     given = plan.form.time_format
     for name in given:
-        other = name.translate({ord("d"): "m", ord("m"): "d"}) if name not in EPOCHS else name
+        other = _swapped(name)
         if other == name or (other in given and given.index(other) < given.index(name)):
             continue
         today = trial.before.values[column]
