@@ -71,6 +71,7 @@ AT_LENGTH = {
         *("carriage_returns", "chosen_bounds", "descriptions", "fair", "receiving"),
         *("remote_delivery", "batches_after_failures", "end_of_posted_streams"),
         *("room_for_batches", "discovered_keys", "discovered_streams", "prepared_queries"),
+        "pieces",
     ),
     "cli": (
         "bounds",
@@ -79,6 +80,9 @@ AT_LENGTH = {
         "compact",
         "explain",
         "grafana",
+        "hidden_passwords",
+        "hostile_texts",
+        "standby",
         "intrusion",
         "intrusion_users",
         "launch_question",

@@ -16,6 +16,7 @@ from ameles.core.exceptions import (
     HorizonReached,
     MissingExtra,
     NoCopy,
+    NotLaunched,
     PlanError,
     RunSpent,
     SourceUnreadable,
@@ -78,6 +79,7 @@ KINDS: list[type[AmelesError]] = [
     StoreRefused,
     RunSpent,
     NoCopy,
+    NotLaunched,
     MissingExtra,
 ]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -136,6 +138,7 @@ def test_exit_codes_tell_a_script_what_to_do() -> None:
         "StoreRefused": 4,
         "RunSpent": 4,
         "NoCopy": 2,
+        "NotLaunched": 2,
         "MissingExtra": 1,
     }
 

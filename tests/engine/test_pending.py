@@ -54,7 +54,11 @@ def test_totals_in_order_are_not_copied_when_their_steps_are_released() -> None:
 
 
 def test_bytes_and_back() -> None:
-    candidates = {"step": np.array([4]), "key": np.zeros((1, 16), dtype=np.uint8)}
+    candidates = {
+        "step": np.array([4]),
+        "key": np.zeros((1, 16), dtype=np.uint8),
+        "times": np.array([1]),
+    }
     pending = Pending(
         {"a/b": totals([(1, 0, 5)]), "c": Totals.none(2)}, GathererState(candidates, "2.0")
     )
@@ -64,11 +68,17 @@ def test_bytes_and_back() -> None:
     assert again.totals["c"].amounts.shape == (0, 2)
 
 
-@pytest.mark.parametrize("version", [b"P\x02", b"P\x04"])
+@pytest.mark.parametrize("version", [b"P\x01", b"P\x03"])
 def test_another_version_is_refused(version: bytes) -> None:
     stored = Pending({"a": totals([(1, 0, 5)])}).to_bytes()
     with pytest.raises(StoreRefused, match="cannot be read"):
-        Pending.from_bytes(stored.replace(b"P\x03", version, 1))
+        Pending.from_bytes(stored.replace(b"P\x02", version, 1))
+
+
+def test_candidates_without_their_number_are_refused() -> None:
+    stored = Pending({}, GathererState({"step": np.array([4])}, "2.0")).to_bytes()
+    with pytest.raises(StoreRefused, match="cannot be read"):
+        Pending.from_bytes(stored)
 
 
 def test_nothing_waits() -> None:
@@ -87,7 +97,10 @@ def test_what_is_no_pending_state_is_refused() -> None:
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_a_damaged_byte_is_refused(place: int, change: int) -> None:
     stored = bytearray(
-        Pending({"a": totals([(1, 0, 5)])}, GathererState({"step": np.array([4])}, "2")).to_bytes()
+        Pending(
+            {"a": totals([(1, 0, 5)])},
+            GathererState({"step": np.array([4]), "times": np.array([1])}, "2"),
+        ).to_bytes()
     )
     stored[place % len(stored)] ^= change
     with pytest.raises(StoreRefused, match="cannot be read"):

@@ -70,7 +70,7 @@ def test_refused_requests_are_told_by_their_route(
     client.get("/v1/streams/closed/events", read, method="POST", body=b"[]")
     client.get("/v1/streams/closed/events", ingest, method="POST", body=b"[]")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(service.health, "failed", 1)
+        patched.setattr(service.health, "failed", {"open": "its store cannot be used now"})
         assert client.get("/readyz").status == 503, "an answer like others"
     statuses = [(method, status) for method, _, status in seen]
     assert statuses == [("POST", 403)]

@@ -149,7 +149,7 @@ _command(
 )
 _command(
     "convert",
-    "Convert a CSV file to Parquet, even if it has newlines inside quotes.",
+    "Convert CSV files to one Parquet file, even if they have newlines inside quotes.",
     "ameles convert visits.csv visits.parquet --skip-broken",
     "ameles convert visits.csv few.parquet --columns reported_at=timestamp,region=text "
     "--skip-broken",

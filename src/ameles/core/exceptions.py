@@ -8,6 +8,7 @@
     ├── SourceUnreadable  a file that cannot be read now                       exit 1
     ├── StoreRefused      state that is foreign, newer, damaged or used up      exit 4
     │   └── RunSpent          a run that goes on elsewhere
+    ├── NotLaunched       a launch that nobody has agreed to                    exit 2
     ├── NoCopy            a copy of an object that must stay unique            exit 2
     └── MissingExtra      an optional dependency that is not installed          exit 1
 

@@ -24,7 +24,7 @@ from ameles.engine.gathering.key_records import FAR, KeyRecords, steps_between
 from ameles.engine.gathering.packed_arrays import Arrays, pack, unpack
 from ameles.noise.arrays import IntArray
 
-_MAGIC = b"AMELES\x00P\x03"
+_MAGIC = b"AMELES\x00P\x02"
 # Up to this many places, a table of all of them is quicker than sorting.
 DENSE = 1 << 22
 
@@ -206,6 +206,8 @@ class Pending:
             for name, array in parts.items()
             if name.startswith(prefix)
         }
+        if candidates and "times" not in candidates:
+            raise KeyError  # before equal events were one row
         return cls(totals, GathererState(candidates, hashed_by), records)
 
 
