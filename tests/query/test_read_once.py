@@ -26,7 +26,7 @@ from ameles.core.guarantee import EVENT, USER
 from ameles.core.loss import Approx, Pure
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.noise import Zero
-from ameles.query import Query, Table, kept_rows, open_account, partition
+from ameles.query import Query, Table, frame_values, kept_rows, open_account, partition
 from ameles.query.account import PaidQuestion
 from ameles.query.database_rows import DuckRows
 from ameles.query.ends import ENDS, OF_ONE_QUERY
@@ -229,6 +229,58 @@ def test_rows_of_a_source_of_ones_own_are_read_once() -> None:
     visits = Table.over(rows, account=account, unit="user", max_rows=MOST, name="visits")
     for _ in range(6):
         assert max(Counter(row[0] for row in rows_of(visits)).values()) <= MOST
+
+
+@pytest.mark.parametrize("kind", ["Arrow", "pandas"])
+def test_a_frame_is_not_written_under_a_table_of_rows(kind: str) -> None:
+    ages = numpy.arange(30)
+    if kind == "Arrow":
+        frame = import_module("pyarrow").table({"age": ages})
+    else:
+        frame = import_module("pandas").DataFrame({"age": ages}, copy=False)
+    people = Table.from_dataframe(frame, name="people", account=truthful(), unit="row")
+    ages[:] = 10**9
+    assert max(frame["age"].tolist() if kind == "pandas" else frame["age"].to_pylist()) == 10**9
+    assert people.noisy_sum("age", lower=0, upper=100, epsilon=1).value == 435
+    assert people.noisy_median("age", lower=10, upper=20, epsilon=1).rows
+
+
+def test_a_frame_that_is_written_while_it_is_checked_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arrow = import_module("pyarrow")
+    beyond = numpy.iinfo(numpy.int64).max  # no time of DuckDB
+    times = numpy.zeros(3, dtype=numpy.int64)
+    column = arrow.array(times).view(arrow.timestamp("s"))
+    sound = frame_values._sound
+
+    def then_write(*given: Any) -> Any:
+        checked = sound(*given)
+        times[:] = beyond
+        return checked
+
+    monkeypatch.setattr(frame_values, "_sound", then_write)
+    for users in ({"unit": "row"}, {"unit": "user", "user": "id", "max_rows": 1}):
+        times[:] = 0
+        people = Table.from_dataframe(
+            arrow.table({"id": numpy.arange(3), "seen": column}), name="people",
+            account=truthful(USER if "user" in users else EVENT), **users,
+        )  # fmt: skip
+        assert times.tolist() == [beyond] * 3
+        assert people.where("seen < '1971-01-01'").noisy_count(epsilon=1).value == 3
+
+
+def test_a_cell_that_a_question_does_not_have_counts_nowhere() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT range AS id, range AS at FROM range(4)")
+    connection.execute("INSERT INTO t VALUES (4, 1000000000), (5, -1), (6, NULL)")
+    for users in ({"unit": "row"}, {"unit": "user", "user": "id", "max_rows": 1}):
+        account = truthful(USER if "user" in users else EVENT)
+        visits = Table.from_duckdb(connection, "t", account=account, **users)
+        with looking(visits.relation) as look:
+            assert look.totals('"at"', ["1", '"at"'], 3).tolist() == [1, 1, 1, 0, 1, 2]
+            if "user" in users:
+                assert look.users('"at"', 3).tolist() == [1, 1, 1]
 
 
 def test_a_frame_is_not_written_under_a_table_with_users() -> None:

@@ -10,7 +10,7 @@ import duckdb
 from ameles.connectors.duck import connect
 from ameles.core.exceptions import BadInput
 from ameles.engine.gathering.temporary_tables import TemporaryTables
-from ameles.query.frame_values import arrow_table, own_copy, sound_columns
+from ameles.query.frame_values import arrow_table, sound_columns
 from ameles.query.row_source import (
     ZONE,
     Duck,
@@ -27,11 +27,12 @@ _NAME = "frame"
 
 
 class FrameRows(RowSource, RowsNow):
-    """The rows of a data frame, of which a table with users has a copy of its own.
+    """The rows of a data frame, copied: it may share its values with a program that writes them.
 
-    An Arrow table may have its values where another program writes them, such as in an array of
-    NumPy.  A table without users reads them once for each question.
+    While DuckDB reads a value twice, to compare it and to add it, it must not become another one.
     """
+
+    still = True
 
     def __init__(self, frame: Frame, columns: Mapping[str, str] | None, user: str | None) -> None:
         table = arrow_table(frame, columns)
@@ -40,12 +41,7 @@ class FrameRows(RowSource, RowsNow):
         typed_relation(self, _NAME, types, "The data frame")
         # no other columns: DuckDB might fail at a value in one of them
         named = {place: name for place, name in enumerate(types) if name in self.columns}
-        sound = sound_columns(table, named)
-        self._frame, self._types = sound if user is None else own_copy(sound), types
-
-    @property
-    def still(self) -> bool:
-        return self.user is not None
+        self._frame, self._types = sound_columns(table, named), types
 
     def rows_now(self) -> RowsNow:
         return self

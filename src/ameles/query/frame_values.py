@@ -58,25 +58,26 @@ def arrow_table(frame: Any, columns: Collection[str] | None = None) -> ArrowTabl
 
 
 def sound_columns(table: ArrowTable, names: Mapping[int, str]) -> ArrowTable:
-    """Some columns of a table, by their place and under these names, without unreadable values."""
+    """A copy of some columns, by their place and under these names, without unreadable values.
+
+    The values may be where another program writes them, so they are copied before they are checked.
+    """
     arrow = _arrow()
     compute = importlib.import_module("pyarrow.compute")
-    columns = []
     for place, name in names.items():
-        column = table.column(place)
-        if not _checkable(arrow.types, column.type):
+        if not _checkable(arrow.types, table.field(place).type):
             raise BadInput(
                 f"The column '{name}' of the data frame has a type that Ameles cannot check.",
                 why="one of its values could stop a question",
                 tip="a frame in which it is a text",
             )
-        columns.append(_sound_column(arrow, compute, column))
+    copy = _own_copy(arrow, table.select(list(names)))
+    columns = [_sound_column(arrow, compute, column) for column in copy.columns]
     return arrow.table(columns, names=list(names.values()))
 
 
-def own_copy(table: ArrowTable) -> ArrowTable:
+def _own_copy(arrow: Any, table: ArrowTable) -> ArrowTable:
     """The same table, whose values are nowhere else."""
-    arrow = _arrow()
     written = arrow.BufferOutputStream()
     with arrow.ipc.new_stream(written, table.schema) as stream:
         stream.write_table(table)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -97,8 +98,7 @@ class TableLook:
     ) -> IntArray:
         cells_and_amounts = self.tables.fetched(sql, parameters)
         vector = np.zeros((amounts, cells), dtype=np.int64)
-        known = ~np.ma.getmaskarray(cells_and_amounts["cell"])
-        at = np.ma.getdata(cells_and_amounts["cell"])[known].astype(np.int64)
+        at, known = _placed(cells_and_amounts["cell"], cells)
         for i, row in enumerate(vector):
             row[at] = np.ma.getdata(cells_and_amounts[f"amount_{i}"])[known].astype(np.int64)
         return vector.reshape(-1)
@@ -113,8 +113,8 @@ class TableLook:
             f"SELECT cell, count(*) AS users FROM {one} GROUP BY cell"
         )
         vector = np.zeros(cells, dtype=np.int64)
-        place = np.ma.getdata(users_of_cells["cell"]).astype(np.int64)
-        vector[place] = np.ma.getdata(users_of_cells["users"]).astype(np.int64)
+        at, known = _placed(users_of_cells["cell"], cells)
+        vector[at] = np.ma.getdata(users_of_cells["users"])[known].astype(np.int64)
         return vector
 
     def rows_of_keys(self, column: str, *, joined: bool = False) -> tuple[list[str], IntArray]:
@@ -144,6 +144,17 @@ class TableLook:
         counted = self.tables.fetched(sql)
         keys = [str(one) for one in counted["key"]]
         return keys, np.ma.getdata(counted["units"]).astype(np.int64)
+
+
+def _placed(found: Any, cells: int) -> tuple[IntArray, Any]:
+    """The cells that a question has, of those that were found, and which of them these are.
+
+    All others count nowhere: an error about one of them would tell a value.
+    """
+    known = ~np.ma.getmaskarray(found)
+    at = np.ma.getdata(found).astype(np.int64)
+    known &= (at >= 0) & (at < cells)
+    return at[known], known
 
 
 def _is_key(*, joined: bool) -> str:
