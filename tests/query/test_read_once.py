@@ -231,6 +231,50 @@ def test_rows_of_a_source_of_ones_own_are_read_once() -> None:
         assert max(Counter(row[0] for row in rows_of(visits)).values()) <= MOST
 
 
+class Written(RowSource, RowsNow):
+    """Rows of a source of one's own, which lie where another program writes them."""
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__(dict.fromkeys(frame.column_names, "integer"), None)
+        self._frame = frame
+
+    def rows_now(self) -> RowsNow:
+        return self
+
+    @contextmanager
+    def attached(self, tables: TemporaryTables, duck: Duck) -> Iterator[str]:
+        name = f"written_{id(self._frame)}"
+        duck.register(name, self._frame)
+        yield name
+
+
+@pytest.mark.parametrize("how", ["a frame", "a source of one's own"])
+def test_a_join_keeps_so_many_rows_of_a_key_though_its_rows_are_written(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    arrow = import_module("pyarrow")
+    keys, others = numpy.arange(100), numpy.arange(100)
+    frames = [arrow.table({"h": keys, "x": others}), arrow.table({"h": others, "y": others})]
+    account = truthful()
+    left, right = (
+        Table.from_dataframe(frame, name="t", account=account, unit="row") if how == "a frame" else
+        Table.over(Written(frame), name="t", account=account, unit="row") for frame in frames
+    )  # fmt: skip
+    create = TemporaryTables.create
+
+    def then_write(tables: TemporaryTables, what: str, query: str) -> str:
+        name = create(tables, what, query)
+        if what == "crowded":
+            keys[:] = 5
+        return name
+
+    monkeypatch.setattr(TemporaryTables, "create", then_write)
+    joined = left.join(Query(right.relation, left.account), on="h", at_most=(2, 1))
+    kept = Counter(row[0] for row in rows_of(joined))
+    assert keys.tolist() == [5] * 100
+    assert kept == dict.fromkeys(range(100), 1)
+
+
 @pytest.mark.parametrize("kind", ["Arrow", "pandas"])
 def test_a_frame_is_not_written_under_a_table_of_rows(kind: str) -> None:
     ages = numpy.arange(30)

@@ -103,6 +103,12 @@ class Join(TwoSets):
         both = self.left.user is not None and self.left.user == self.right.user
         return self.left.user if both and self.left.user in self.on else None
 
+    @property
+    def read(self) -> tuple[RowSource, ...]:
+        once = super().read
+        # rows of a key are counted before they are chosen
+        return once if self.at_most is None else once * 2
+
     def sql(self, attached: Attached) -> str:
         keys = ", ".join(identifier(key) for key in self.on)
         sides = []
