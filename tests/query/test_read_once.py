@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from ameles.connectors.duck import OutOfMemory
 from ameles.core.exceptions import AmelesError, BadInput, NoCopy, RunSpent
 from ameles.core.guarantee import EVENT, USER
 from ameles.core.loss import Approx, Pure
+from ameles.engine.gathering import temporary_tables
 from ameles.engine.gathering.temporary_tables import TemporaryTables
 from ameles.noise import Zero
 from ameles.query import Query, Table, frame_values, kept_rows, open_account, partition
@@ -581,3 +582,14 @@ def test_errors_of_a_view_quote_no_row() -> None:
     with pytest.raises(AmelesError) as refused:
         users.noisy_count(epsilon=1)
     assert "secret" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_table_of_the_owner_may_have_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE crowded_1 AS SELECT range % 3 AS id FROM range(9)")
+    users: dict[str, Any] = {"unit": "user", "user": "id", "max_rows": 2}
+    visits = Table.from_duckdb(connection, "crowded_1", account=truthful(USER), **users)
+    for end in ("noisy_count", "distinct_users", "noisy_median"):
+        monkeypatch.setattr(temporary_tables, "_NUMBERS", count(1))
+        asked = {"column": "id", "lower": 0, "upper": 2} if end == "noisy_median" else {}
+        assert getattr(visits, end)(epsilon=1, **asked).rows

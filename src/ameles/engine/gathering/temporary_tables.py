@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -10,6 +11,7 @@ from typing import Any, Self
 import duckdb
 
 _NUMBERS = count(1)  # no two tables of a process share a name
+_OWN = os.urandom(8).hex()  # nor does a table of a person, on whose connection they may be
 
 
 class TemporaryTables:
@@ -46,7 +48,7 @@ class TemporaryTables:
 
     def create_from(self, what: str, columns: Mapping[str, Any], query: str) -> str:
         """Creates a table from the rows of a query, in which {} stands for these columns."""
-        given = f"given_{next(_NUMBERS)}"
+        given = _unused("given")
         self._duck.register(given, dict(columns))
         try:
             return self.create(what, query.format(given))
@@ -81,5 +83,9 @@ class TemporaryTables:
         return bool(there)
 
     def _named(self, what: str) -> str:
-        self._names.append(f"{what}_{next(_NUMBERS)}")
+        self._names.append(_unused(what))
         return self._names[-1]
+
+
+def _unused(what: str) -> str:
+    return f"{what}_{_OWN}_{next(_NUMBERS)}"
