@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -278,9 +279,8 @@ def test_a_follower_that_is_stopped_ends_with_its_piece(kind: str, tmp_path: Pat
         for _ in range(4):  # the first reads; the others begin with what is left of it
             stop = threading.Event()
             with closing(open_store(str(world.folder / "s.db"))) as store:
-                engine = Engine(
-                    world.plan, store, noise=noise, progress=lambda done, of, stop=stop: stop.set()
-                )
+                hit = partial(lambda stop, done, of: stop.set(), stop)
+                engine = Engine(world.plan, store, noise=noise, progress=hit)
                 report = follow(engine, stop, clock=lambda: now)
             came.append(report.released)
             if report.released == STEPS - 5:
