@@ -109,6 +109,70 @@ def test_a_table_of_duckdb() -> None:
     assert table.noisy_count(epsilon=1).value == 7  # a question is about the rows of its moment
 
 
+IN_SCHEMAS = """
+CREATE TABLE visits AS SELECT range AS id FROM range(3);
+CREATE SCHEMA s; CREATE TABLE s.visits AS SELECT range AS id FROM range(7);
+ATTACH ':memory:' AS o; CREATE TABLE o.visits AS SELECT range AS id FROM range(7);
+CREATE VIEW seen AS SELECT * FROM visits; CREATE VIEW apart AS SELECT 1 AS id;
+"""
+
+
+def counted(connection: duckdb.DuckDBPyConnection, table: str) -> Any:
+    rows = Table.from_duckdb(connection, table, account=truthful(), unit="row")
+    return rows.noisy_count(epsilon=1).value
+
+
+@pytest.mark.parametrize("goes", ["USE o", "SET schema = 's'", "USE s", "SET schema = 'memory.s'"])
+def test_a_table_of_duckdb_is_the_one_that_the_connection_means(goes: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(IN_SCHEMAS)
+        before = Table.from_duckdb(connection, "visits", account=truthful(), unit="row")
+        connection.execute(goes)
+        assert counted(connection, "visits") == counted(connection, "VISITS") == 7
+        assert before.noisy_count(epsilon=1).value == 3
+        assert counted(connection, "memory.main.visits") == 3
+        assert counted(connection, "o.visits") == counted(connection, "memory.s.visits") == 7
+        connection.execute("USE memory.main")
+        assert counted(connection, "visits") == counted(connection, "main.visits") == 3
+        assert counted(connection, "s.visits") == counted(connection, "o.visits") == 7
+
+
+@pytest.mark.parametrize("how", ["TABLE visits AS", "VIEW visits AS", "registered"])
+def test_a_temporary_table_of_duckdb_is_not_taken_for_another(how: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(IN_SCHEMAS)
+        if how == "registered":
+            connection.register("visits", pyarrow.table({"id": list(range(7))}))
+        else:
+            connection.execute(f"CREATE TEMP {how} SELECT range AS id FROM range(7)")
+        for name in ("visits", "main.visits", "temp.visits", "temp.main.visits", "seen", "apart"):
+            with pytest.raises(BadInput, match="temporary") as refused:
+                counted(connection, name)
+            assert refused.value.why
+            assert "from_dataframe" in refused.value.tip
+        assert counted(connection, "memory.main.visits") == 3
+        connection.execute("ALTER TABLE s.visits RENAME TO stays")
+        assert counted(connection, "s.stays") == 7
+
+
+def test_a_view_of_duckdb_next_to_a_temporary_table_of_another_name() -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"{IN_SCHEMAS}; CREATE TEMP TABLE other AS SELECT 1 AS id")
+        assert (counted(connection, "seen"), counted(connection, "apart")) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("sets", "name"),
+    [("", "nothing"), ("SET search_path = 's,main'", "visits"), ("", "memory.visits")],
+)
+def test_a_name_in_duckdb_that_does_not_lead_to_one_table(sets: str, name: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"{IN_SCHEMAS}; {sets}")
+        with pytest.raises(BadInput, match="does not lead to one table") as refused:
+            counted(connection, name)
+        assert "clinic.main.visits" in refused.value.tip
+
+
 def test_a_file_of_parquet_and_of_csv(tmp_path: Path) -> None:
     polars.DataFrame(DATA, strict=False).write_parquet(tmp_path / "visits.parquet")
     plain = as_csv(tmp_path)

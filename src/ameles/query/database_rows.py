@@ -38,15 +38,66 @@ def qualified(table: str) -> str:
     return ".".join(identifier(part) for part in table.split("."))
 
 
-# The tables and views with a name: whether each is found without its schema, and the SQL of those
-# that are tables of DuckDB's own.
-_NAMED = """
-SELECT database_name = current_database() AND schema_name = current_schema(),
-    CASE WHEN type = 'duckdb' THEN sql END
-FROM duckdb_tables() JOIN duckdb_databases() USING (database_name)
-WHERE lower(table_name) = lower($1)
-UNION ALL SELECT true, NULL FROM duckdb_views() WHERE lower(view_name) = lower($1)
+# Each table and view that a connection sees: its place, whether it is temporary, and a view.
+_SEEN = """
+SELECT database_name, schema_name, table_name, temporary, false FROM duckdb_tables()
+UNION ALL SELECT database_name, schema_name, view_name, temporary, true FROM duckdb_views()
 """
+_PLACE = "SELECT current_database(), current_schema(), current_setting('search_path')"
+
+# The SQL of a table of DuckDB's own.
+_WRITTEN = """
+SELECT sql FROM duckdb_tables() JOIN duckdb_databases() USING (database_name)
+WHERE type = 'duckdb' AND database_name = $1 AND schema_name = $2 AND table_name = $3
+"""
+
+
+def _meant(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+    """The database, schema and name of the table or view that a connection means.
+
+    A cursor of the connection has neither its current schema nor its temporary tables, and would
+    find another table of this name.
+    """
+    with quiet("looking for a table"):
+        [(database, schema, path)] = connection.sql(_PLACE).fetchall()
+        seen = connection.sql(_SEEN).fetchall()
+    *inside, called = table.lower().split(".")
+
+    def is_meant(one: tuple[Any, ...]) -> bool:
+        d, s, name = (text.lower() for text in one[:3])
+        here = d == database.lower()
+        match inside:
+            case []:
+                place = one[3] or (here and s == schema.lower())
+            case [within]:
+                place = within == d or (within == s and (here or one[3]))
+            case _:
+                place = inside == [d, s]
+        return name == called and bool(place)
+
+    meant = [one for one in seen if is_meant(one)]
+    hides = {one[2].lower() for one in seen if one[3]}
+    if called in hides and any(one[3] for one in meant):
+        raise _hidden(f"'{table}' is temporary: a temporary table or view, or a registered object.")
+    if len(meant) != 1 or ("," in path and len(inside) < 2):
+        raise BadInput(
+            f"The name '{table}' does not lead to one table or view of the connection.",
+            why="it is looked for in the current database and schema, and in no others",
+            tip='a name with its database and schema, such as "clinic.main.visits"',
+        )
+    [(*names, _, view)] = meant
+    if view and any(one[2].lower() in hides for one in seen if not one[3]):
+        raise _hidden(f"The view '{table}' may read a table that a temporary one hides.")
+    return names
+
+
+def _hidden(what: str) -> BadInput:
+    return BadInput(
+        what,
+        why="questions run on a cursor of the connection, which has no temporary tables and would "
+        "read another table",
+        tip="a table that is not temporary, or Table.from_dataframe with the frame itself",
+    )
 
 
 class DuckRows(RowSource, RowsNow):
@@ -65,8 +116,8 @@ class DuckRows(RowSource, RowsNow):
         columns: Mapping[str, str] | None,
         user: str | None,
     ) -> None:
-        self._connection, self._table = connection, qualified(table)
-        self._parts = table.split(".")
+        self._connection, self._parts = connection, _meant(connection, table)
+        self._table = ".".join(map(identifier, self._parts))
         self.label, self._called = table, f"The table '{table}'"
         with quiet("looking at a table"), closing(connection.cursor()) as cursor:
             self._types = described(cursor, self._table)
@@ -114,20 +165,16 @@ class DuckRows(RowSource, RowsNow):
         """Whether a question about these rows can run in this transaction.
 
         A table of DuckDB's own without generated columns is the same at each reading there.  A view
-        may be anything, and so may a table of an attached database of another kind, or one that
-        shares its name with others.  A collation of the connection cannot be undone.
+        may be anything, and so may a table of an attached database of another kind.  A collation of
+        the connection cannot be undone.
         """
         [(collation,)] = cursor.execute("SELECT current_setting('default_collation')").fetchall()
         if collation:
             return False
         if once:
             return True
-        named = cursor.execute(_NAMED, [self._parts[-1]]).fetchall()
-        if len(named) != 1:
-            return False
-        [(here, written)] = named
-        told = here or len(self._parts) > 1
-        return told and written is not None and "GENERATED" not in written.upper()
+        written = cursor.execute(_WRITTEN, self._parts).fetchall()
+        return len(written) == 1 and "GENERATED" not in written[0][0].upper()
 
     @property
     def _binary(self) -> str:
