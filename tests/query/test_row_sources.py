@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -250,6 +251,39 @@ def test_postgres_writes_values_in_one_way_whatever_its_settings_are(postgres: S
         "born = TIMESTAMP '1999-12-31' AND weight = 0.12345678901234568",
     ):
         assert table.where(condition).noisy_count(epsilon=1).value == 1
+
+
+def test_a_role_of_postgres_with_another_encoding_stops_no_question(postgres: Server) -> None:
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS names; CREATE TABLE names (name text)")
+        connection.execute("INSERT INTO names VALUES ('Anna'), ('\u6f22')")
+        connection.execute("ALTER ROLE CURRENT_USER SET client_encoding = 'LATIN1'")
+        try:
+            table = Table.from_postgres(postgres.url(), "names", account=truthful(), unit="row")
+            assert table.noisy_count(epsilon=1).value == 2
+            assert table.where("name = '\u6f22'").noisy_count(epsilon=1).value == 1
+        finally:
+            connection.execute("ALTER ROLE CURRENT_USER RESET client_encoding")
+
+
+def test_no_error_of_postgres_hangs_on_a_refusal(postgres: Server) -> None:
+    with psycopg.connect(postgres.url()) as connection:
+        connection.execute("DROP VIEW IF EXISTS cast_view; DROP TABLE IF EXISTS cast_raw")
+        connection.execute("CREATE TABLE cast_raw (v text); INSERT INTO cast_raw VALUES ('Anna')")
+        connection.execute("CREATE VIEW cast_view AS SELECT v::int AS v FROM cast_raw")
+    visits = Table.from_postgres(postgres.url(), "cast_view", account=truthful(), unit="row")
+    for ask in (
+        lambda: visits.noisy_count(epsilon=1),
+        lambda: Table.from_postgres(postgres.url(), "no_one", account=truthful(), unit="row"),
+    ):
+        with pytest.raises(SourceUnreadable) as refused:
+            ask()
+        linked: list[BaseException | None] = [refused.value]
+        while linked:
+            if (one := linked.pop()) is not None:
+                assert not isinstance(one, psycopg.Error)
+                linked += [one.__cause__, one.__context__]
+        assert "Anna" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_tables_of_different_kinds_are_asked_together(tmp_path: Path) -> None:

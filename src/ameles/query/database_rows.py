@@ -239,15 +239,24 @@ class PostgresRows(RowSource, RowsNow):
             kind = type(error).__name__
         else:
             return
-        raise SourceUnreadable(
+        ours = SourceUnreadable(
             f"Postgres cannot read {self._called[0].lower()}{self._called[1:]}.",
             why=f"it reports a {kind}; its own message is hidden, because it may quote rows",
             tip="the address of the database, the name of the table, and the right to read it",
         )
+        try:
+            raise ours from None
+        finally:
+            ours.__context__ = None  # "from None" would only hide an error that quotes rows
 
 
 # How Postgres writes values as texts, whatever the settings of the server and the role are.
-_TEXTS = {"datestyle": "ISO, YMD", "timezone": "UTC", "extra_float_digits": "1"}
+_TEXTS = {
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "timezone": "UTC",
+    "extra_float_digits": "1",
+}
 
 # Postgres's own names of types, as DuckDB's.
 _POSTGRES = {
