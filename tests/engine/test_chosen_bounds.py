@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ameles.core.exceptions import BadInput
 from ameles.engine.private_bounds import choose
 from ameles.engine.private_bounds.account import plan_account
 from ameles.engine.private_bounds.candidates import CandidateBound
@@ -71,6 +72,20 @@ def test_other_bounds_than_the_chosen_ones_were_declared(
     world = world_with(tmp_path)
     ask(world)
     world.text = world.text.replace(before, after)
+    world.earnest(3)
+    assert told(world) == {"s": "declared"}
+
+
+def test_a_choice_that_failed_has_chosen_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise BadInput("It fails.")
+
+    world = world_with(tmp_path)
+    monkeypatch.setattr(choose, "_clipped", fail)
+    with pytest.raises(BadInput, match="It fails"):
+        ask(world)
     world.earnest(3)
     assert told(world) == {"s": "declared"}
 

@@ -142,6 +142,47 @@ def test_an_unanswered_question_is_computed_again_at_no_cost(
         assert again.entry == (3 if version is None else 1)
 
 
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_a_question_that_failed_is_paid_for_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch, version: str | None
+) -> None:
+    """Whether it fails may depend on a row, so each try tells something."""
+
+    def fail(*_: Any) -> None:
+        raise BadInput("It fails.")
+
+    with opened(place) as account:
+        visits = table(account=account, version=version)
+        unanswered(visits, monkeypatch)  # killed: the first try after it is free
+        with monkeypatch.context() as patch:
+            patch.setattr("ameles.query.query.looking", fail)
+            for left in ("0.75", "0.5"):
+                with pytest.raises(BadInput, match="It fails"):
+                    visits.noisy_count(epsilon="0.25")
+                assert account.left == Pure(left)
+        answer = visits.noisy_count(epsilon="0.25")
+        assert (answer.entry, answer.repeated, account.left) == (3, False, Pure("0.25"))
+
+
+def test_a_question_that_failed_elsewhere_has_no_answer(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(place) as account:
+        visits = table(account=account)
+        computed = PaidQuestion.answer
+
+        def overtaken(self: Any, *given: Any, **named: Any) -> Any:
+            with open_store(place.url) as store, store.writing() as transaction:
+                transaction.set_answer("people", 1, "")
+            return computed(self, *given, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PaidQuestion, "answer", overtaken)
+            with pytest.raises(StoreRefused, match="failed in another process"):
+                visits.noisy_count(epsilon="0.25")
+        assert visits.noisy_count(epsilon="0.25").entry == 2
+
+
 def test_a_question_that_is_being_answered_is_not_taken_over(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,8 @@
 The order makes it safe.  First the debit is written, with the question.  Then the answer is
 computed, while nothing is locked but this one question.  Then the answer is stored under the debit,
 once: the first stored answer wins.  Then it is shown.  If the process dies in between, the debit
-stands, and the same question is computed again without another debit.
+stands, and the same question is computed again without another debit.  If it could not be
+computed, the question is closed, and asking it again is paid for again.
 
 A question is answered from the store at no cost if the owner gave the data a public ``version`` and
 asks about the same version again.  Ameles does not examine the data to find that out: this would

@@ -2,7 +2,8 @@
 
 A question is paid for in one short transaction and computed outside of any; another transaction
 stores its answer.  A lock, which ends with the process, tells other processes that the answer is on
-its way.  If nobody holds the lock of an unanswered question, whoever asks it again computes it.
+its way.  If nobody holds the lock of an unanswered question, whoever asks it again computes it.  A
+question that failed is closed, and paid for again: whether it fails may depend on a row.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ameles.store import (
     question_lock,
 )
 
+_FAILED = ""  # stored in place of an answer that could not be computed
 _ANSWERING: set[str] = set()  # the runs whose answers this process computes
 
 
@@ -134,9 +136,18 @@ class StoreAccount(Account):
             if isinstance(known, Answer):
                 return known
             entry, run = self._bought(purchase, locks) if known is None else known
-            answer = purchase.answer(compute(run), entry, self._population)
-            with self._store.writing() as transaction:
-                stored = transaction.set_answer(self._population, entry.number, answer.to_json())
+            try:
+                text = purchase.answer(compute(run), entry, self._population).to_json()
+            except Exception:
+                self._store_answer(entry, _FAILED)
+                raise
+            stored = self._store_answer(entry, text)
+        if stored == _FAILED:
+            raise StoreRefused(
+                "This question failed in another process that computed it at the same time.",
+                why="the first end of a question is the one that counts",
+                tip="the same question again, which is paid for again",
+            )
         return Answer.from_json(stored, repeated=False)
 
     def parts(self, names: list[str], *, touching: int) -> dict[str, Account]:
@@ -174,10 +185,14 @@ class StoreAccount(Account):
                         return resumed
         return None
 
+    def _store_answer(self, entry: Entry, text: str) -> str:
+        with self._store.writing() as transaction:
+            return transaction.set_answer(self._population, entry.number, text)
+
     def _records(self, transaction: Transaction, purchase: PaidQuestion) -> list[QuestionRecord]:
-        return list(
-            transaction.questions(self._population, purchase.question, label=purchase.version)
-        )
+        """Those that are answered, or may be."""
+        records = transaction.questions(self._population, purchase.question, label=purchase.version)
+        return [one for one in records if one.answer != _FAILED]
 
     def _abandoned(self, record: QuestionRecord, lock: ExitStack) -> bool:
         """Whether no other process computes this question; this one then does."""
@@ -197,7 +212,10 @@ class StoreAccount(Account):
     ) -> Answer | tuple[Entry, Run[Any, Any]] | None:
         """The answer that was stored meanwhile, or the run of an unanswered question."""
         with self._store.writing() as transaction:
-            record = next(r for r in self._records(transaction, purchase) if r.entry == number)
+            records = self._records(transaction, purchase)
+            record = next((one for one in records if one.entry == number), None)
+            if record is None:
+                return None  # failed since we looked
             if record.answer is not None:  # stored since we looked
                 same = purchase.version is not None
                 return Answer.from_json(record.answer, repeated=True) if same else None

@@ -20,6 +20,7 @@ def chosen_privately(transaction: Transaction, stream: StreamRecord) -> bool:
     document = json.loads(stream.plan)
     return any(
         record.answered is not None
+        and record.answer  # else it failed
         and record.answered <= stream.launched
         and _is_about(record, stream.name)
         and all(_bound(document, label) == value for label, value in _chosen(record).items())
