@@ -18,9 +18,9 @@ from ameles.core.guarantee import EVENT
 from ameles.core.loss import Pure
 from ameles.noise import Zero
 from ameles.query import Query, StoreAccount, open_account
-from ameles.query.account import PaidQuestion
+from ameles.query.account import LedgerAccount, PaidQuestion
 from ameles.store import open_store, question_lock
-from tests.query.tables import table
+from tests.query.tables import ledger, table
 from tests.store.places import Place, SqlitePlace
 from tests.warm_processes import run as run_warm
 from tests.warm_processes import start
@@ -88,6 +88,24 @@ def test_parts_pay_for_the_most_expensive_one(place: Place) -> None:
             table(account=parts["north"].account)
         parts["north"].noisy_count(epsilon="0.1")
         assert account.left == Pure("0.7")
+
+
+def test_parts_of_parts_pay_as_in_a_ledger(place: Place) -> None:
+    people = ledger(cap=Pure(1))
+    with opened(place, noise=Zero()) as stored:
+        for account in (LedgerAccount(people), stored):
+            outer = table(account=account).partition(region=["north", "south"])
+            inner = [outer[name].partition(id=["1", "2"]) for name in outer]
+            assert account.left == Pure(1)
+            for one in inner:
+                for name in one:
+                    one[name].noisy_count(epsilon="0.2")
+            assert account.left == Pure("0.8")
+            outer["north"].noisy_count(epsilon="0.1")  # beside its parts
+            inner[1]["2"].noisy_count(epsilon="0.05")
+            assert account.left == Pure("0.7")
+            inner[0]["1"].noisy_count(epsilon="0.1")
+            assert account.left == Pure("0.6")
 
 
 def test_a_population_is_opened_once(place: Place) -> None:

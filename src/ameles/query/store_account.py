@@ -56,7 +56,8 @@ class StoreAccount(Account):
 
     ``budget`` names the child that pays.  If a stream asks, ``unit`` is the population's unit
     in the steps of that stream.  ``noise`` replaces the operating system's in tests, and
-    marks the store.  ``part`` is for the parts of a partition.
+    marks the store.  ``parts`` are the parts of partitions that it is, the
+    outermost first.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ameles import EVENT, Pure
@@ -74,14 +75,14 @@ class StoreAccount(Account):
         budget: str | None = None,
         unit: Unit | None = None,
         noise: Noise | None = None,
-        part: tuple[Parts, str] | None = None,
+        parts: tuple[tuple[Parts, str], ...] = (),
     ) -> None:
         self._store = store
         self._population = population
         self._child = budget
         self._asking = unit
         self._noise = noise
-        self._part = part
+        self._parts = parts
         with store.reading() as transaction:
             ledger = self._ledger(transaction, None)
             self._unit, self._neighbours = ledger.unit, ledger.neighbours
@@ -109,7 +110,7 @@ class StoreAccount(Account):
 
     @property
     def of_part(self) -> bool:
-        return self._part is not None
+        return bool(self._parts)
 
     def price(self, recipe: AnyMechanism) -> Loss:
         with self._store.reading() as transaction:
@@ -159,7 +160,7 @@ class StoreAccount(Account):
                 budget=self._child,
                 unit=self._asking,
                 noise=self._noise,
-                part=(shared, name),
+                parts=(*self._parts, (shared, name)),
             )
             for name in names
         }
@@ -174,7 +175,7 @@ class StoreAccount(Account):
             for record in records:
                 if record.answer is not None:
                     return Answer.from_json(record.answer, repeated=True)
-        if self._part is not None:
+        if self._parts:
             return None  # it shared a price with others about a copy of rows that is gone
         for record in records:
             with ExitStack() as lock:
@@ -227,19 +228,21 @@ class StoreAccount(Account):
 
     def _bought(self, purchase: PaidQuestion, locks: ExitStack) -> tuple[Entry, Run[Any, Any]]:
         """Pays, and stores the question with its run before the first step."""
-        if self._part is None:
-            entry, run, _ = self._paid(purchase, locks)
-        else:
-            shared, name = self._part
-            with shared.paying:  # else two threads would pay from the same total
-                entry, run, shared.spent[name] = self._paid(purchase, locks)
+        with ExitStack() as paying:
+            if self._parts:  # else two threads would pay from the same total
+                paying.enter_context(self._parts[0][0].paying)
+            entry, run, totals = self._paid(purchase, locks)
+            for (shared, name), total in zip(self._parts[::-1], totals, strict=False):
+                shared.spent[name] = total
         # Another process that asks the same just now may be faster, and answer in our place: then
         # both show the answer that is stored first.
         self._locked(entry.number, locks)
         return entry, run
 
-    def _paid(self, purchase: PaidQuestion, locks: ExitStack) -> tuple[Entry, Run[Any, Any], Loss]:
-        """The entry, the run, and what the payer has spent with it."""
+    def _paid(
+        self, purchase: PaidQuestion, locks: ExitStack
+    ) -> tuple[Entry, Run[Any, Any], list[Loss]]:
+        """The entry, the run, and what the payer and each budget above it have spent with it."""
         with self._store.writing() as transaction:
             ledger = self._ledger(transaction, self._noise)
             payer = self._budget(ledger)
@@ -255,7 +258,7 @@ class StoreAccount(Account):
                 label=purchase.version,
                 snapshot=run.snapshot(),
             )
-            return entry, run, payer.spent
+            return entry, run, [one.spent for one in payer.upwards()]
 
     def _ledger(self, transaction: Transaction, noise: Noise | None) -> Ledger:
         """The ledger; with ``noise`` it sells runs, and marks the store if that is not genuine."""
@@ -269,15 +272,14 @@ class StoreAccount(Account):
         return ledger
 
     def _budget(self, ledger: Ledger) -> Budget:
-        """What pays: the population, a child of it, or a part of either."""
-        payer = ledger if self._child is None else ledger.budget(self._child)
-        if self._part is None:
-            return payer
-        shared, name = self._part
-        parts = payer.partition(shared.names, of=self._unit, touching=shared.touching)
-        for one, spent in shared.spent.items():
-            parts[one].settle(spent)
-        return parts[name]
+        """What pays: the population, a child of it, or a part of a partition of either."""
+        payer: Budget = ledger if self._child is None else ledger.budget(self._child)
+        for shared, name in self._parts:
+            parts = payer.partition(shared.names, of=self._unit, touching=shared.touching)
+            for one, spent in shared.spent.items():
+                parts[one].settle(spent)
+            payer = parts[name]
+        return payer
 
 
 @contextmanager
