@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from ameles.connectors.format import Format
-from ameles.core.exceptions import AmelesError, BadInput, SourceUnreadable
+from ameles.core.exceptions import AmelesError, BadInput, PlanError, SourceUnreadable
 from ameles.core.guarantee import EVENT, USER
 from ameles.query import Query, Table
 from ameles.query.row_source import kinds_of
@@ -172,6 +172,15 @@ def test_a_name_in_duckdb_that_does_not_lead_to_one_table(sets: str, name: str) 
         with pytest.raises(BadInput, match="does not lead to one table") as refused:
             counted(connection, name)
         assert "clinic.main.visits" in refused.value.tip
+
+
+@pytest.mark.parametrize(("kind", "user"), [("boolean", None), ("text", "id")])
+def test_a_column_is_said_to_be_of_its_table(kind: str, user: str | None) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (id INTEGER[])")
+        with pytest.raises(PlanError, match=r"The column 'id' of the table 't' is (LIST|INT)"):
+            Table.from_duckdb(connection, "t", columns={"id": kind}, user=user, account=truthful(),
+                              unit="row")  # fmt: skip
 
 
 def test_a_file_of_parquet_and_of_csv(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def json_id(kind: str, text: str) -> str:
     )
 
 
-def parquet_id(given: str, type_name: str, file: str, column: str) -> str:
+def parquet_id(given: str, type_name: str, holder: str, column: str) -> str:
     """SQL: the id in a value of a Parquet column; refuses a type that has no ids."""
     several = type_name.endswith("]")  # a list of such values
     if type_name in WHOLE_TYPES or type_name in _TEXTS:
@@ -63,7 +63,7 @@ def parquet_id(given: str, type_name: str, file: str, column: str) -> str:
         whole = f"{given} = trunc({given})"
         return f"CASE WHEN {whole} THEN CAST(TRY_CAST({given} AS HUGEINT) AS VARCHAR) END"
     raise PlanError(
-        f"The column {column!r} of the file '{file}' is {type_name}, which cannot be a user id.",
+        f"The column {column!r} of {holder} is {type_name}, which cannot be a user id.",
         why="an id of a user is text or an integer",
         tip="another column for user in [privacy], or a file with such ids",
     )

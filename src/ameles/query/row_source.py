@@ -174,15 +174,16 @@ def _kind_of(type_name: str) -> str | None:
 def typed_relation(source: RowSource, relation: str, types: Mapping[str, str], called: str) -> str:
     """SQL: a relation of DuckDB with the declared columns in their kinds."""
     columns = []
+    holder = f"{called[0].lower()}{called[1:]}"
     for name, kind in source.read_kinds.items():
         if name not in types:
             raise BadInput(
                 f"{called} has no column '{name}'.", tip=f"one of {', '.join(types)[:200]}"
             )
         given, held = identifier(name), types[name]
-        check_type(name, kind, held, DEFAULT, called)
+        check_type(name, kind, held, DEFAULT, holder)
         if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
-            given, held = parquet_id(given, held, called, name), "VARCHAR"
+            given, held = parquet_id(given, held, holder, name), "VARCHAR"
         columns.append(Typed(name, kind, given, held, identifier(name)))
     return typed(columns, relation)
 

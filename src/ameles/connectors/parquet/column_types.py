@@ -26,13 +26,13 @@ _TIME = re.compile(r"\bTIME")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*["]""")
 
 
-def check_type(column: str, kind: str, type_name: str, form: Format, file: str) -> None:
+def check_type(column: str, kind: str, type_name: str, form: Format, holder: str) -> None:
     """Refuse a column if no value of its type can be of its kind."""
     if _fits(kind, type_name, form):
         return
     number = type_name in WHOLE_TYPES or type_name.startswith(_FRACTIONS)
     raise PlanError(
-        f"The column {column!r} of the file '{file}' is {_shown(type_name)}, and cannot be read "
+        f"The column {column!r} of {holder} is {_shown(type_name)}, and cannot be read "
         f"as {'an integer' if kind == WEIGHT else kind}.",
         why="every one of its values would be missing",
         tip='time_format = "epoch", "epoch-ms" or "epoch-us", for seconds, thousandths or '
@@ -42,7 +42,7 @@ def check_type(column: str, kind: str, type_name: str, form: Format, file: str) 
     )
 
 
-def check_text(column: str, kind: str, type_name: str, file: str) -> None:
+def check_text(column: str, kind: str, type_name: str, holder: str) -> None:
     """Refuse to read times of day, or times within lists and objects, as text.
 
     DuckDB reads any number as such a time, and one that is no time fails the scan of all rows.
@@ -51,7 +51,7 @@ def check_text(column: str, kind: str, type_name: str, file: str) -> None:
         return
     if _TIME.search(_QUOTED.sub("", type_name)):
         raise PlanError(
-            f"The column {column!r} of the file '{file}' is {_shown(type_name)}, and times "
+            f"The column {column!r} of {holder} is {_shown(type_name)}, and times "
             "of day, or times in lists and objects, cannot be read as text.",
             why="one value that is not a time would stop the reading of all others",
             tip="a column of texts in the file, such as 10:15:00; or another column in columns",

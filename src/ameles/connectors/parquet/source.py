@@ -133,9 +133,9 @@ class ParquetSource(FileSource):
                     why="columns are read by name",
                     tip=f"a file with all declared columns; it has {', '.join([*types][:20])}",
                 )
-            check_text(name, kind, types[name], file)
+            check_text(name, kind, types[name], f"the file '{file}'")
             if self._form.rules >= SCHEMA:
-                check_type(name, kind, types[name], self._form, file)
+                check_type(name, kind, types[name], self._form, f"the file '{file}'")
 
     def _piece(
         self,
@@ -174,7 +174,8 @@ class ParquetSource(FileSource):
             if hides_places(types) and name in self._sound_texts(types):
                 given = without_marks(given)
             if kind in IDS.values() and not (kind == IDS["integer"] and held in WHOLE_TYPES):
-                given, held = parquet_id(given, held, files[0].name, name), "VARCHAR"
+                holder = f"the file '{files[0].name}'"
+                given, held = parquet_id(given, held, holder, name), "VARCHAR"
             columns.append(Typed(name, kind, given, held, written))
         return typed(columns, scanned or _scan(files), self._form, raw=self._raw)
 
