@@ -59,7 +59,7 @@ class ReleaseState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRecord:
-    """A question that was paid for; its answer is None until it is stored, and empty if it failed."""
+    """A question that was paid for; its answer is None until it is stored, empty if it failed."""
 
     population: str
     entry: int  # of the ledger, that paid for it
