@@ -76,7 +76,8 @@ def test_another_version_is_refused(version: bytes) -> None:
 
 
 def test_candidates_without_their_number_are_refused() -> None:
-    stored = Pending({}, GathererState({"step": np.array([4])}, "2.0")).to_bytes()
+    candidates = {"step": np.array([4]), "key": np.zeros((1, 16), dtype=np.uint8)}
+    stored = Pending({}, GathererState(candidates, "2.0")).to_bytes()
     with pytest.raises(StoreRefused, match="cannot be read"):
         Pending.from_bytes(stored)
 

@@ -179,5 +179,5 @@ def _lines(choices: Choices, count: int, days: range) -> list[str]:
 def must_end(victim: Victim, done: Outcome) -> None:
     """Notes a program that does not come to its end."""
     if victim.ended() != 0:
-        said = victim.words.strip().splitlines()[:1]
+        said = victim.words.strip().splitlines()[:9]
         done.wrong.append(f"I13: it does not come to its end: {victim.ended()} {said}")

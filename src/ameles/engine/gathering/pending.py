@@ -206,7 +206,7 @@ class Pending:
             for name, array in parts.items()
             if name.startswith(prefix)
         }
-        if candidates and "times" not in candidates:
+        if "key" in candidates and "times" not in candidates:
             raise KeyError  # before equal events were one row
         return cls(totals, GathererState(candidates, hashed_by), records)
 
