@@ -87,6 +87,28 @@ def test_a_crowd_that_is_not_put_in_order_is_seen(
     assert len(kept(duck, 3)) == len(held(duck, 3)) == 500 > len(sound)
 
 
+@pytest.mark.parametrize("order", ["n", "-n"])
+def test_the_answers_decide_between_events_of_one_place(
+    duck: duckdb.DuckDBPyConnection, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Places have 64 bits; the order in which rows are read must not decide between equal ones."""
+    monkeypatch.setattr(
+        Choice, "placed", lambda self, rows, answers, use: f"SELECT *, 7 AS place FROM ({rows})"
+    )
+    with TemporaryTables(duck) as tables:
+        table = tables.create(
+            "held",
+            "SELECT 1 AS step, 'ada' AS key, 0::UBIGINT AS part, n AS cell, 'w' AS word "
+            f"FROM range(50) AS events(n) ORDER BY {order}",
+        )
+        choice_of(tables, 3).keep(table, "true")
+        assert duck.execute(f"SELECT cell FROM {table} ORDER BY cell").fetchall() == [
+            (0,),
+            (1,),
+            (2,),
+        ]
+
+
 def test_places_tell_apart_what_joined_texts_would_not(duck: duckdb.DuckDBPyConnection) -> None:
     """A word may have the character that joins texts; its length says where it ends."""
     pairs = [("a", "b\x1fc"), ("a\x1fb", "c"), ("1:a", "x"), (None, ""), ("", None)]
