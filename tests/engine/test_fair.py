@@ -222,6 +222,16 @@ def test_who_counts_once_counts_where_a_fair_event_is(
         assert abs(sum(cell for at, cell in found if at == step) - 40) <= 30
 
 
+def test_who_has_several_cells_in_one_step_counts_in_the_others_too(
+    duck: duckdb.DuckDBPyConnection,
+) -> None:
+    events: list[Event] = [("ada", 1, 0, 0), ("ada", 1, 1, 0), ("ada", 2, 5, 0), ("bob", 1, 7, 0)]
+    with bounding(duck).passing(select_of(events)) as bounded:
+        found = duck.execute(bounded.once("cell", "once", "step")).fetchall()
+    assert sorted(step for step, _ in found) == [1, 1, 2]
+    assert {(2, 5), (1, 7)} < set(found)
+
+
 def test_who_counts_once_is_fair_among_the_events_that_are_kept(
     duck: duckdb.DuckDBPyConnection,
 ) -> None:
